@@ -368,6 +368,23 @@ class ActionSpace(Protocol):
         """Ids that the principal may see; None means all."""
 
 
+class Policy(Protocol):
+    """Who may see and call what: pure decisions. Implemented by `access.Rules`."""
+
+    def visible(self, principal: Principal, actions: Sequence[Action], version: int) -> frozenset[str] | None:
+        """Ids of those `actions` that the principal may see; None means all. `version` is that of the catalog."""
+
+    def refusal(self, principal: Principal, action: Action) -> str | None:
+        """Why the principal may not call an action that it may see; None means that it may."""
+
+
+class Authenticator(Protocol):
+    """Tells who sends a request. Implemented by `access.Tokens`."""
+
+    def identify(self, bearer: str | None) -> Principal | None:
+        """The principal of a bearer token; for None the anonymous local principal, or None when a token is required."""
+
+
 class Lifespan(Protocol):
     """Something that must be entered before use and left after it."""
 
