@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from ..errors import ConfigError
-from ..types import Action, Principal
+from anyact_server.errors import ConfigError
+from anyact_server.types import Action, Principal
 
 READ_ONLY = "read-only"
 DESTRUCTIVE = "destructive"
@@ -85,8 +85,8 @@ def permitted(action: Action, allow: Sequence[Rule], deny: Sequence[Rule]) -> bo
 class Rules:
     """The rules of an instance, narrowed by the scopes of a principal.
 
-    A token's scopes are rules too: `allow:RULE`, `deny:RULE`, or the bare word `read-only`. They only ever narrow what the
-    instance allows.
+    A token's scopes are rules too: `allow:RULE`, `deny:RULE`, or the bare word `read-only`. They only ever narrow
+    what the instance allows.
     """
 
     def __init__(self, allow: Iterable[str] = (), deny: Iterable[str] = ()) -> None:

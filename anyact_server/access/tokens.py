@@ -1,4 +1,4 @@
-"""Named bearer tokens: only their SHA-256 is kept, in `tokens.json` under the home folder, readable by its owner alone."""
+"""Named bearer tokens: only their SHA-256 is kept, in `tokens.json` under the home, readable by its owner alone."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..errors import StorageError, UsageError
-from ..types import LOCAL, Principal
+from anyact_server.errors import StorageError, UsageError
+from anyact_server.types import LOCAL, Principal
+
 from .rules import split_scopes
 
 PREFIX = "anyact_"
@@ -33,8 +34,8 @@ class TokenInfo:
 class Tokens:
     """The tokens of one home.
 
-    A change of the file (another process ran `anyact token`) is seen at the next request. When `required`, requests without a token are
-    nobody's; else they belong to the local principal.
+    A change of the file (another process ran `anyact token`) is seen at the next request. When `required`, requests
+    without a token are nobody's; else they belong to the local principal.
     """
 
     def __init__(self, home: Path, *, required: bool = False) -> None:

@@ -71,9 +71,9 @@ def test_scopes_of_a_token_narrow_what_the_instance_allows() -> None:
 def test_the_visible_set_follows_the_version_of_the_catalog() -> None:
     """A new version is computed anew, the same version is not."""
     rules = Rules(allow=["a__*"])
-    assert rules.visible(LOCAL, [READ], 1) == {"a__read_file"}
-    assert rules.visible(LOCAL, EVERY, 1) == {"a__read_file"}
-    assert rules.visible(LOCAL, EVERY, 2) == {"a__read_file", "a__delete_file", "a__touch"}
+    assert rules.visible(LOCAL, [READ], 1) == frozenset({"a__read_file"})
+    assert rules.visible(LOCAL, EVERY, 1) == frozenset({"a__read_file"})
+    assert rules.visible(LOCAL, EVERY, 2) == frozenset({"a__read_file", "a__delete_file", "a__touch"})
 
 
 @pytest.mark.parametrize("text", ["", "a &", "colour:red", "server:"])
