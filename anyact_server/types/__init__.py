@@ -7,7 +7,7 @@ who is calling.
 """
 
 from .calls import Admission, Call, Estimate, OnError, Outcome, RunReport, Task, TaskReport, TaskState, Verdict
-from .json import EMPTY, Json, JsonObject
+from .json import EMPTY, Json, JsonObject, plain
 from .kinds import KINDS, SUCCESSES, Fault, Kind, KindFacts, Retry
 from .observations import Artifact, Elision, ErrorInfo, Observation, ReadRequest, TokenCount
 from .search import Hit, Query, SearchAnswer
@@ -75,4 +75,5 @@ __all__ = [
     "Transport",
     "Trust",
     "Verdict",
+    "plain",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any, NoReturn
 
 Json = Any
@@ -23,3 +25,19 @@ class _Empty(dict[str, Any]):
 
 EMPTY: JsonObject = _Empty()
 """The empty object, as a frozen default."""
+
+
+def plain(value: Any) -> Json:
+    """A value of this package as plain JSON: frozen values become objects without their None fields, sets sorted lists."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value.value if isinstance(value, Enum) else value
+    if is_dataclass(value) and not isinstance(value, type):
+        pairs = ((item.name, getattr(value, item.name)) for item in fields(value))
+        return {name: plain(part) for name, part in pairs if part is not None}
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, Set):
+        return sorted(plain(part) for part in value)
+    if isinstance(value, Sequence):
+        return [plain(part) for part in value]
+    return str(value)
