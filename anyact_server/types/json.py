@@ -28,9 +28,11 @@ EMPTY: JsonObject = _Empty()
 
 
 def plain(value: Any) -> Json:
-    """A value of this package as plain JSON: frozen values become objects without their None fields, sets sorted lists."""
+    """A value of this package as plain JSON: frozen values become objects without None fields, sets sorted lists."""
+    if isinstance(value, Enum):
+        return value.value
     if value is None or isinstance(value, str | int | float | bool):
-        return value.value if isinstance(value, Enum) else value
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         pairs = ((item.name, getattr(value, item.name)) for item in fields(value))
         return {name: plain(part) for name, part in pairs if part is not None}
