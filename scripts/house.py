@@ -1,4 +1,4 @@
-"""Holds the house to its measures: sizes of files and functions, a test file for every source file, no hosts of registries.
+"""Holds the house to its measures: sizes of files and functions, a test file for every source file, no registry hosts.
 
 Prints one line per finding and exits with 1 when there is any.
 """
@@ -48,7 +48,8 @@ def sizes(files: list[Path]) -> Iterator[str]:
                 span = (node.end_lineno or node.lineno) - node.lineno + 1
                 functions.append(span)
                 if span > FUNCTION_LINES:
-                    yield f"{file.relative_to(ROOT)}:{node.lineno}: {node.name} has {span} lines, at most {FUNCTION_LINES}"
+                    place = f"{file.relative_to(ROOT)}:{node.lineno}"
+                    yield f"{place}: {node.name} has {span} lines, at most {FUNCTION_LINES}"
     if lengths and functions:
         print(
             f"house: {len(lengths)} source files, median {statistics.median(lengths):.0f} lines;"
