@@ -1,0 +1,358 @@
+"""One call, step by step: resolve, check, admit, request, judge, ground, record.
+
+Each step either gives what the next one needs or raises an error of `errors.py`; `Calling.act` turns every such error
+into an observation. Only cancellation leaves it as an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+
+from anyact_server.errors import (
+    AnyActError,
+    DownstreamError,
+    InvalidArguments,
+    NeedsLogin,
+    RemoteError,
+    UnknownAction,
+    UnknownHandle,
+    UnknownServer,
+)
+from anyact_server.interfaces import Caller, Catalog, Clock, Downstreams, Grounder, Policy, Reliability, Searcher
+from anyact_server.settings import Settings
+from anyact_server.types import (
+    EMPTY,
+    KINDS,
+    Action,
+    Call,
+    ErrorInfo,
+    Json,
+    JsonObject,
+    Kind,
+    Limits,
+    Observation,
+    Outcome,
+    Principal,
+    ServerState,
+    Verdict,
+)
+
+from . import alternatives
+from .arguments import accept, whole_text
+from .callers import without_rounds
+from .references import resolve as resolve_references
+from .repeats import Repeats, note
+from .resolve import check_allowed, resolve
+from .schemas import Schemas
+
+PATIENCE_S = 3.0
+"""How long a call waits, in all, for a server on trial or a rate limit that ends soon, before it is refused."""
+
+UNUSABLE = frozenset({ServerState.FAILED, ServerState.DOWN, ServerState.NEEDS_LOGIN, ServerState.DISABLED})
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """How a call ended: what the caller sees, and the raw result when there was one."""
+
+    observation: Observation
+    result: JsonObject | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.observation.status == "error" or self.observation.is_error
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call that is ready to be sent."""
+
+    action: Action
+    arguments: dict[str, Json]
+    limits: Limits
+    usual_s: float
+    """The call limit that would hold had the caller set none."""
+    notes: tuple[str, ...] = ()
+
+
+def limits_for(call: Call, action: Action, server: Limits) -> tuple[Limits, str | None]:
+    """The limits that hold for a call, the nearest setting first: the call's own, the action's, the server's.
+
+    A limit in the user's own files may exceed the ceiling and then raises it; one that a caller asks for may not, and
+    gives a note when it was cut.
+
+    Raises:
+        InvalidArguments: the caller's limit is not a positive number.
+    """
+    ceiling = max(server.ceiling_s, action.call_s or 0.0)
+    if call.timeout_s is None:
+        return replace(server, call_s=action.call_s or server.call_s, ceiling_s=ceiling), None
+    if not call.timeout_s > 0:
+        raise InvalidArguments(f"timeout_s must be a number above 0, not {call.timeout_s}")
+    told = f"the limit of {call.timeout_s:g} s was cut to the ceiling of {ceiling:g} s"
+    wanted = min(call.timeout_s, ceiling)
+    return replace(server, call_s=wanted, ceiling_s=ceiling), told if call.timeout_s > ceiling else None
+
+
+def local_verdict(error: AnyActError) -> Verdict:
+    """The verdict of a call that was refused here and never sent."""
+    hint = error.hint
+    if isinstance(error, UnknownAction) and error.suggestions and hint is None:
+        hint = "Did you mean " + ", ".join(f"`{one}`" for one in error.suggestions[:5]) + "? Or search again."
+    return Verdict(error.kind, error.message, detected_by="local", hint=hint)
+
+
+def own_fault(verdict: Verdict, call: Call, limits: Limits, usual: float, seconds: float, p95_s: float | None) -> bool:
+    """Whether a time-out says more about the caller's short limit than about the action.
+
+    It does when the caller set a limit below the configured one (`usual`) and less time passed than the action may
+    fairly take: 3 times its known 95 % latency, at least 5 s, or the configured limit where no latency is known.
+    """
+    if verdict.kind is not Kind.TIMEOUT or call.timeout_s is None or limits.call_s >= usual:
+        return False
+    fair = usual if p95_s is None else min(usual, max(5.0, 3.0 * p95_s))
+    return seconds < fair
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """The parts that a call passes through."""
+
+    catalog: Catalog
+    downstreams: Downstreams
+    searcher: Searcher
+    reliability: Reliability
+    grounder: Grounder
+    policy: Policy
+    settings: Settings
+    clock: Clock
+    schemas: Schemas
+    repeats: Repeats
+
+    async def act(self, call: Call, caller: Caller, values: Mapping[str, Json] = EMPTY) -> Acted:
+        """Do one call.
+
+        Args:
+            call: what is wanted.
+            caller: who waits for it.
+            values: what references to task ids stand for.
+
+        Returns:
+            Acted: always; every failure is an observation. Only cancellation is raised.
+        """
+        principal = caller.principal
+        try:
+            action = resolve(call.action, self.catalog, self.policy, principal)
+        except AnyActError as error:
+            suggestions = error.suggestions if isinstance(error, UnknownAction) else ()
+            return Acted(self._failure(local_verdict(error), None, call, principal, suggestions))
+        try:
+            prepared = self.prepare(action, call, principal, values)
+            await self._admit(action)
+        except AnyActError as error:
+            return await self._refused(error, action, call, principal)
+        return await self._send(prepared, call, caller)
+
+    def prepare(self, action: Action, call: Call, principal: Principal, values: Mapping[str, Json]) -> Prepared:
+        """Check everything that can be checked before sending.
+
+        Raises:
+            PolicyRefused, UsageError, InvalidArguments, UnknownServer: the call must not be sent.
+        """
+        check_allowed(action, self.policy, principal, read_only=call.read_only)
+        server = self.catalog.spec(action.server).limits
+        limits, cut = limits_for(call, action, server)
+
+        def lookup(name: str) -> Json:
+            return values[name] if name in values else self._kept(name, principal)
+
+        accepted = whole_text(
+            accept(action, call.arguments, self.schemas.of(action), lambda value: resolve_references(value, lookup))
+        )
+        usual_s = action.call_s or server.call_s
+        return Prepared(action, accepted.value, limits, usual_s, (*accepted.notes, *([cut] if cut else [])))
+
+    def _kept(self, handle: str, principal: Principal) -> Json:
+        try:
+            return self.grounder.value(handle, principal)
+        except UnknownHandle as error:
+            raise InvalidArguments(
+                f"the reference to {handle[:100]!r} names neither a task of this run nor a handle of yours",
+                hint='Write {"$anyact_literal": ...} around a value that is meant literally.',
+            ) from error
+
+    async def _admit(self, action: Action) -> None:
+        """Wait shortly for a server on trial.
+
+        Raises:
+            DownstreamError: the call must not start now.
+        """
+        patience = PATIENCE_S
+        while True:
+            admission = self.reliability.admit(action.id, action.server)
+            if admission.allowed:
+                return
+            pause = admission.retry_after_s
+            if pause is None or pause > patience:
+                raise _Barred(
+                    admission.reason or f"server {action.server!r} is not available now",
+                    server=action.server,
+                    kind=Kind.UNAVAILABLE,
+                    may_have_run=False,
+                    retry_after_s=pause,
+                )
+            patience -= max(pause, 0.05)
+            await anyio.sleep(max(pause, 0.05))
+
+    async def _send(self, prepared: Prepared, call: Call, caller: Caller) -> Acted:
+        action, principal = prepared.action, caller.principal
+        caller = without_rounds(caller)
+        params = {"name": action.name, "arguments": prepared.arguments}
+        started = self.clock.monotonic()
+        result: JsonObject | None = None
+        try:
+            result = await self.downstreams.request(
+                action.server,
+                "tools/call",
+                params,
+                caller=caller,
+                limits=prepared.limits,
+                repeatable=action.hints.safe_to_repeat,
+            )
+            verdict = self.grounder.judge(result, action)
+        except (DownstreamError, RemoteError, UnknownServer) as error:
+            verdict = self._judged(error, action)
+        except anyio.get_cancelled_exc_class():
+            seconds = self.clock.monotonic() - started
+            self._record(Verdict(Kind.CANCELLED, "cancelled by the caller"), action, principal, seconds)
+            raise
+        seconds = self.clock.monotonic() - started
+        if result is None:
+            self._record(self._counted(verdict, call, prepared, seconds), action, principal, seconds)
+            others = await self._alternatives(action, verdict.kind, principal)
+            return Acted(_noted(self._failure(verdict, action, call, principal, others, seconds), prepared.notes))
+        observation = self._observed(result, verdict, action, call, principal, seconds)
+        self._record(verdict, action, principal, seconds, observation.tokens.raw)
+        observation = await self._with_way_out(observation, action, principal)
+        return Acted(_noted(observation, prepared.notes), result)
+
+    def _judged(self, error: DownstreamError | RemoteError | UnknownServer, action: Action) -> Verdict:
+        verdict = self.grounder.judge_error(error)
+        if isinstance(error, NeedsLogin) or not isinstance(error, DownstreamError) or not error.may_have_run:
+            return verdict
+        if action.hints.safe_to_repeat or verdict.kind is Kind.CANCELLED:
+            return verdict
+        unknown = "Outcome unknown: the action may have run. Check its effect before calling it again."
+        if verdict.hint and "unknown" in verdict.hint.lower():
+            return verdict
+        return replace(verdict, hint=f"{unknown} {verdict.hint}" if verdict.hint else unknown)
+
+    def _observed(
+        self, result: JsonObject, verdict: Verdict, action: Action, call: Call, principal: Principal, seconds: float
+    ) -> Observation:
+        observation = self.grounder.observe(
+            result, verdict, action=action, principal=principal, budget=call.budget_tokens, seconds=seconds
+        )
+        if verdict.kind is Kind.SCHEMA_MISMATCH and self.settings.strict_output and not observation.is_error:
+            observation = _strict(observation, verdict)
+        return self._repeated(observation, verdict, action.id, call, principal)
+
+    async def _with_way_out(self, observation: Observation, action: Action, principal: Principal) -> Observation:
+        if observation.error is None or observation.error.alternatives:
+            return observation
+        others = await self._alternatives(action, observation.error.kind, principal)
+        return replace(observation, error=replace(observation.error, alternatives=others)) if others else observation
+
+    async def _refused(self, error: AnyActError, action: Action, call: Call, principal: Principal) -> Acted:
+        verdict = self.grounder.judge_error(error) if isinstance(error, DownstreamError) else local_verdict(error)
+        others = await self._alternatives(action, verdict.kind, principal)
+        if isinstance(error, InvalidArguments):
+            self._record(verdict, action, principal, 0.0)
+        return Acted(self._failure(verdict, action, call, principal, others))
+
+    def _failure(
+        self,
+        verdict: Verdict,
+        action: Action | None,
+        call: Call,
+        principal: Principal,
+        others: Sequence[str] = (),
+        seconds: float = 0.0,
+    ) -> Observation:
+        name = action.id if action else call.action[:200]
+        observation = self.grounder.observe_error(
+            verdict,
+            action_id=name,
+            server=action.server if action else None,
+            principal=principal,
+            alternatives=others,
+            seconds=seconds,
+        )
+        return self._repeated(observation, verdict, name, call, principal)
+
+    def _repeated(
+        self, observation: Observation, verdict: Verdict, name: str, call: Call, principal: Principal
+    ) -> Observation:
+        failed = observation.is_error or observation.status == "error"
+        count = self.repeats.count(principal, name, call.arguments, verdict, failed, self.clock.monotonic())
+        told = note(count, verdict) if count else None
+        return _noted(observation, (told,) if told else ())
+
+    async def _alternatives(self, action: Action, kind: Kind, principal: Principal) -> tuple[str, ...]:
+        """Equivalent actions that can be expected to work now."""
+        if kind not in alternatives.OFFERED_AFTER:
+            return ()
+        visible = self.policy.visible(principal, self.catalog.actions(), self.catalog.version)
+        answer = await anyio.to_thread.run_sync(self.searcher.search, alternatives.query(action, visible))
+        return alternatives.choose(action, answer.hits, kind, self._works)
+
+    def _works(self, action: Action) -> bool:
+        estimate = self.reliability.estimate(action.id, action.server)
+        if estimate.pruned or estimate.needs_login:
+            return False
+        try:
+            return self.downstreams.status(action.server).state not in UNUSABLE
+        except UnknownServer:
+            return False
+
+    def _counted(self, verdict: Verdict, call: Call, prepared: Prepared, seconds: float) -> Verdict:
+        """The verdict as the ledger is to count it."""
+        p95_s = self.reliability.estimate(prepared.action.id, prepared.action.server).p95_s
+        if own_fault(verdict, call, prepared.limits, prepared.usual_s, seconds, p95_s):
+            return replace(verdict, kind=Kind.CANCELLED, message="the caller's own limit was too short")
+        return verdict
+
+    def _record(self, verdict: Verdict, action: Action, principal: Principal, seconds: float, tokens: int = 0) -> None:
+        outcome = Outcome(
+            action.id, action.server, verdict, self.clock.now(), seconds, principal.name, tokens, action.digest
+        )
+        self.reliability.record(outcome)
+
+
+class _Barred(DownstreamError):
+    """The breaker of a server, or a rate limit, holds a call back."""
+
+
+def _noted(observation: Observation, notes: Sequence[str]) -> Observation:
+    return replace(observation, notes=(*observation.notes, *notes)) if notes else observation
+
+
+def _strict(observation: Observation, verdict: Verdict) -> Observation:
+    """The observation of a result that does not fit its output schema, where the settings make that a failure."""
+    facts = KINDS[verdict.kind]
+    error = ErrorInfo(
+        verdict.kind,
+        verdict.message or "the result does not fit the action's output schema",
+        facts.fault,
+        retryable=False,
+        retry=facts.retry,
+        hint=verdict.hint or "Set `strict_output` to false to accept such results with a warning.",
+        server=observation.server,
+        detected_by=verdict.detected_by,
+        evidence=verdict.evidence,
+    )
+    summary = f"failed: {error.message}"
+    return replace(observation, status="error", is_error=True, error=error, summary=summary[:200])
