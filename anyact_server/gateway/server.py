@@ -1,0 +1,317 @@
+"""The MCP server that clients see, in both protocol eras, over any transport.
+
+`FrontServer` is an SDK low-level `Server` whose one middleware answers what AnyAct serves from plain values, so that
+nothing is rebuilt or validated twice; the handshake, `server/discover`, `ping` and `subscriptions/listen` stay the
+SDK's. It is greeted before its parts stand: only requests that need them wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server import NotificationOptions, Server
+from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.subscriptions import ListenHandler
+from mcp.shared.exceptions import MCPError
+from mcp_types import methods
+
+from anyact_server import __version__
+from anyact_server.errors import AnyActError, DownstreamError, RemoteError, UnknownHandle, UnknownServer, UsageError
+from anyact_server.telemetry import logger
+from anyact_server.types import Json, JsonObject
+
+from .callers import ClientCaller, Context, connection_of, modern, principal_of, set_level
+from .changes import SUBSCRIBED_STATE, Changes
+from .front import Front
+from .listing import Lists, page
+from .offers import KINDS, Offers, offered, snapshots, wrapped
+from .parts import Parts, Ready
+from .subscriptions import Subscriptions
+from .wire import sendable
+
+INSTRUCTIONS = (
+    "AnyAct stands in front of many servers and agents. Find what can do the task with search_actions (one short "
+    "intent per need), then call it by id with call_action, or run many at once with run_actions. What an observation "
+    "does not show is read by its handle with read_observation."
+)
+LIST_TTL_MS = 0
+"""Lists are stale at once for caching clients of the modern era, for they change whenever a server does."""
+
+LOG = logger("gateway")
+Answer = Callable[[Context, Parts, JsonObject], Awaitable[dict[str, Any]]]
+
+
+class FrontServer(Server[None]):
+    """The eight tools, actions as tools, and the prompts and resources of all servers."""
+
+    def __init__(self, ready: Ready, *, offers: Callable[[], frozenset[str]] | None = None) -> None:
+        """Make the server.
+
+        Args:
+            ready: yields the parts.
+            offers: which of prompts, resources and completions to declare to a client that comes before the parts
+                stand; all of them when not given.
+        """
+        self.changes = Changes()
+        super().__init__(
+            "anyact",
+            version=__version__,
+            title="AnyAct",
+            instructions=INSTRUCTIONS,
+            lifespan=self._watch,
+            get_tool_input_schema=self._input_schema,
+            on_subscriptions_listen=ListenHandler(self.changes.bus),
+        )
+        self._ready = ready
+        self._hint = offers
+        self._parts: Parts | None = None
+        self._front = Front(ready)
+        self._lists = Lists()
+        self._offers = Offers()
+        self._subscriptions = Subscriptions()
+        self._answers: Mapping[str, Answer] = {
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "prompts/list": self._list_prompts,
+            "prompts/get": self._get_prompt,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
+            "resources/read": self._read_resource,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+            "completion/complete": self._complete,
+            "logging/setLevel": self._set_level,
+        }
+        self.middleware.append(self._serve)
+
+    # --- what is declared
+
+    def offers(self) -> frozenset[str]:
+        """Which of prompts, resources and completions are served now; all while a server was never read."""
+        parts = self._parts
+        if parts is None:
+            return frozenset(KINDS) if self._hint is None else self._hint()
+        readable = frozenset(spec.name for spec in parts.catalog.specs() if not spec.disabled and spec.fault is None)
+        if any(parts.catalog.snapshot(name) is None for name in readable):
+            return frozenset(KINDS)
+        return offered(snapshots(parts, readable))
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        """The capabilities that are really served; list changes and subscriptions are delivered in both eras."""
+        offers = self.offers()
+        return types.ServerCapabilities(
+            tools=types.ToolsCapability(list_changed=True),
+            prompts=types.PromptsCapability(list_changed=True) if "prompts" in offers else None,
+            resources=types.ResourcesCapability(list_changed=True, subscribe=True) if "resources" in offers else None,
+            completions=types.CompletionsCapability() if "completions" in offers else None,
+            logging=types.LoggingCapability(),
+            experimental=experimental_capabilities,
+            extensions=extensions or self.extensions or None,
+        )
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        action = None if self._parts is None else self._parts.catalog.get(name)
+        return None if action is None else action.shown_schema
+
+    # --- running
+
+    @asynccontextmanager
+    async def _watch(self, _: Server[None]) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._watch_parts)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _watch_parts(self) -> None:
+        try:
+            self._parts = await self._ready()
+        except AnyActError as error:
+            LOG.error("AnyAct cannot work: %s", error)
+            return
+        await self.changes.run(self._parts)
+
+    async def _serve(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer what AnyAct serves; leave the rest to the SDK."""
+        context = ctx
+        if context.request_id is None:
+            return await call_next(context)
+        if not modern(context):
+            self.changes.join(connection_of(context))
+        if context.method == "subscriptions/listen":
+            return await self._listen(context, call_next)
+        answer = self._answers.get(context.method)
+        if answer is None:
+            return await call_next(context)
+        params = checked(context)
+        try:
+            result = await answer(context, await self._ready(), params)
+        except AnyActError as error:
+            raise as_wire(error) from error
+        return self._enveloped(context, sendable(result))
+
+    def _enveloped(self, context: Context, result: dict[str, Any]) -> dict[str, Any]:
+        """The result as its era wants it: the modern one marks results and says who answers."""
+        kept = {name: value for name, value in result.items() if name not in ("resultType", "ttlMs", "cacheScope")}
+        if not modern(context):
+            return kept
+        kept["resultType"] = "complete"
+        if context.method in methods.CACHEABLE_METHODS:
+            kept |= {"ttlMs": LIST_TTL_MS, "cacheScope": "private"}
+        meta = kept.get("_meta")
+        kept["_meta"] = {
+            **(meta if isinstance(meta, Mapping) else {}),
+            types.SERVER_INFO_META_KEY: self.server_info_stamp,
+        }
+        return kept
+
+    # --- tools
+
+    async def _list_tools(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        return _paged("tools", self._lists.tools(parts, principal_of(context)), params)
+
+    async def _call_tool(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        name = params["name"]
+        found = await self._front.call(name, params.get("arguments"), ClientCaller(context))
+        if found is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
+        return found
+
+    # --- prompts, resources, completions
+
+    async def _list_prompts(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        return _paged("prompts", self._offers.of(parts, principal_of(context)).prompts, params)
+
+    async def _list_resources(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        return _paged("resources", self._offers.of(parts, principal_of(context)).resources, params)
+
+    async def _list_templates(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        return _paged("resourceTemplates", self._offers.of(parts, principal_of(context)).templates, params)
+
+    async def _get_prompt(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        server, name = self._offers.prompt(parts, principal_of(context), params["name"])
+        return await _relay(context, parts, server, {**params, "name": name})
+
+    async def _read_resource(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        server, uri = self._offers.resource(parts, principal_of(context), params["uri"])
+        found = await _relay(context, parts, server, {**params, "uri": uri})
+        contents = found.get("contents")
+        if isinstance(contents, list):
+            found["contents"] = [_readdressed(server, item) for item in contents]
+        return found
+
+    async def _complete(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        ref = params["ref"]
+        if ref.get("type") == "ref/prompt":
+            server, name = self._offers.prompt(parts, principal_of(context), ref["name"])
+            return await _relay(context, parts, server, {**params, "ref": {**ref, "name": name}})
+        server, uri = self._offers.resource(parts, principal_of(context), ref["uri"])
+        return await _relay(context, parts, server, {**params, "ref": {**ref, "uri": uri}})
+
+    async def _subscribe(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        server, uri = self._offers.resource(parts, principal_of(context), params["uri"])
+        connection = connection_of(context)
+        mine = connection.state.setdefault(SUBSCRIBED_STATE, set())
+        address = wrapped(server, uri)
+        if address not in mine:
+            await self._subscriptions.add(parts, server, uri, ClientCaller(context))
+            mine.add(address)
+            connection.exit_stack.push_async_callback(self._leave, parts, connection, server, uri)
+        return {}
+
+    async def _unsubscribe(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        server, uri = self._offers.resource(parts, principal_of(context), params["uri"])
+        await self._leave(parts, connection_of(context), server, uri)
+        return {}
+
+    async def _leave(self, parts: Parts, connection: Connection, server: str, uri: str) -> None:
+        mine = connection.state.get(SUBSCRIBED_STATE, set())
+        if wrapped(server, uri) in mine:
+            mine.discard(wrapped(server, uri))
+            await self._subscriptions.drop(parts, server, uri)
+
+    async def _listen(self, context: Context, call_next: CallNext) -> HandlerResult:
+        """Serve a modern stream of notices, with the servers subscribed to the resources that it names."""
+        parts = await self._ready()
+        asked = ((context.params or {}).get("notifications") or {}).get("resourceSubscriptions") or []
+        wanted = []
+        for uri in asked if isinstance(asked, list) else []:
+            try:
+                wanted.append(self._offers.resource(parts, principal_of(context), str(uri)))
+            except UsageError:
+                continue
+        async with self._subscriptions.held(parts, wanted, ClientCaller(context)):
+            return await call_next(context)
+
+    async def _set_level(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
+        set_level(context, params["level"])
+        return {}
+
+
+def checked(context: Context) -> JsonObject:
+    """The params of a request that its protocol version knows and whose shape is right.
+
+    Arguments of a tool call may have any shape here: what models send is read tolerantly later.
+
+    Raises:
+        MCPError: the method is not of this version, the handshake was not made, or params are malformed.
+        ValidationError: as `MCPError` for malformed params; the SDK answers -32602.
+    """
+    params = dict(context.params or {})
+    shape = {**params, "arguments": {}} if context.method == "tools/call" else params
+    try:
+        methods.validate_client_request(context.method, context.protocol_version, shape)
+    except KeyError:
+        raise MCPError(types.METHOD_NOT_FOUND, "Method not found", context.method) from None
+    if not connection_of(context).initialize_accepted:
+        raise MCPError(types.INVALID_PARAMS, "The handshake has not been made: send initialize first.")
+    return params
+
+
+def as_wire(error: AnyActError) -> MCPError:
+    """An error as JSON-RPC: a server's own error unchanged, the caller's mistakes as -32602, the rest as -32603."""
+    if isinstance(error, RemoteError):
+        return MCPError(error.code, error.message, error.data)
+    told = error.message if error.hint is None else f"{error.message} {error.hint}"
+    if isinstance(error, UsageError | UnknownServer | UnknownHandle):
+        return MCPError(types.INVALID_PARAMS, told)
+    data: dict[str, Json] = {"kind": error.kind.value}
+    if isinstance(error, DownstreamError):
+        data["server"] = error.server
+    return MCPError(types.INTERNAL_ERROR, told, data)
+
+
+def _paged(name: str, pages: list[list[dict[str, Any]]], params: JsonObject) -> dict[str, Any]:
+    items, following = page(pages, params.get("cursor"))
+    return {name: items} if following is None else {name: items, "nextCursor": following}
+
+
+async def _relay(context: Context, parts: Parts, server: str, params: JsonObject) -> dict[str, Any]:
+    """Ask a server, with the client's own `_meta` but not the protocol's."""
+    meta = {
+        name: value
+        for name, value in (params.get("_meta") or {}).items()
+        if name != "progressToken" and not name.startswith("io.modelcontextprotocol/")
+    }
+    sent = {name: value for name, value in params.items() if name != "_meta"}
+    if meta:
+        sent["_meta"] = meta
+    found = await parts.downstreams.request(server, context.method, sent, caller=ClientCaller(context), repeatable=True)
+    return dict(found)
+
+
+def _readdressed(server: str, item: Json) -> Json:
+    if isinstance(item, Mapping) and isinstance(item.get("uri"), str):
+        return {**item, "uri": wrapped(server, item["uri"])}
+    return item
