@@ -2,14 +2,31 @@
 
 Primitives: `Front` answers the eight tools over the Protocols of the rooms behind; `FrontServer` is the MCP server
 around it; `Parts` is what stands behind and `Ready` how it is waited for; `serve_stdio` serves any MCP server to one
-client over a pipe. This room does not know how servers are reached, how actions are found, nor how results are
-grounded: it asks the parts, and turns their values into what a client reads.
+client over a pipe; `http_app` and `serve_http` serve many over the web, where `McpEndpoint` is one MCP server. This
+room does not know how servers are reached, how actions are found, nor how results are grounded: it asks the parts, and
+turns their values into what a client reads.
 """
 
 from .callers import ClientCaller
 from .front import Front
+from .http import Identified, McpEndpoint, both, http_app, listening, serve_http
 from .parts import Parts, Ready, Runs, ready
 from .server import FrontServer
 from .stdio import serve_stdio
 
-__all__ = ["ClientCaller", "Front", "FrontServer", "Parts", "Ready", "Runs", "ready", "serve_stdio"]
+__all__ = [
+    "ClientCaller",
+    "Front",
+    "FrontServer",
+    "Identified",
+    "McpEndpoint",
+    "Parts",
+    "Ready",
+    "Runs",
+    "both",
+    "http_app",
+    "listening",
+    "ready",
+    "serve_http",
+    "serve_stdio",
+]

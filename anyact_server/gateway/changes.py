@@ -30,11 +30,11 @@ from anyact_server.types import CatalogChange, JsonObject
 from .callers import LEVEL_STATE, LEVELS
 from .offers import wrapped
 from .parts import Parts
+from .subscriptions import SUBSCRIBED_STATE
 
 LOG = logger("gateway")
 SEND_S = 5.0
 """A client that does not take a notice within so many seconds loses it."""
-SUBSCRIBED_STATE = "anyact.subscribed"
 LISTS = ("tools", "prompts", "resources")
 _EVENTS: Mapping[str, BusEvent] = {
     "tools": ToolsListChanged(),

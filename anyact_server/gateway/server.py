@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import mcp_types as types
 from mcp.server import NotificationOptions, Server
-from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
@@ -22,15 +22,18 @@ from mcp_types import methods
 
 from anyact_server import __version__
 from anyact_server.errors import AnyActError, DownstreamError, RemoteError, UnknownHandle, UnknownServer, UsageError
+from anyact_server.interfaces import Caller
 from anyact_server.telemetry import logger
 from anyact_server.types import Json, JsonObject
 
 from .callers import ClientCaller, Context, connection_of, modern, principal_of, set_level
-from .changes import SUBSCRIBED_STATE, Changes
+from .changes import Changes
 from .front import Front
+from .held import BY_RESULT, INPUT_REQUIRED, HeldCalls
 from .listing import Lists, page
 from .offers import KINDS, Offers, offered, snapshots, wrapped
 from .parts import Parts, Ready
+from .reports import TROUBLE
 from .subscriptions import Subscriptions
 from .wire import sendable
 
@@ -39,23 +42,41 @@ INSTRUCTIONS = (
     "intent per need), then call it by id with call_action, or run many at once with run_actions. What an observation "
     "does not show is read by its handle with read_observation."
 )
+PROTOCOL_META = "io.modelcontextprotocol/"
 LIST_TTL_MS = 0
 """Lists are stale at once for caching clients of the modern era, for they change whenever a server does."""
 
 LOG = logger("gateway")
-Answer = Callable[[Context, Parts, JsonObject], Awaitable[dict[str, Any]]]
+HELD = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""Requests during which a server may put a question to the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request: its context, the parts that answer it, its params, and who asks."""
+
+    context: Context
+    parts: Parts
+    params: JsonObject
+    caller: Caller
+
+
+Answer = Callable[[Asked], Awaitable[dict[str, Any]]]
 
 
 class FrontServer(Server[None]):
     """The eight tools, actions as tools, and the prompts and resources of all servers."""
 
-    def __init__(self, ready: Ready, *, offers: Callable[[], frozenset[str]] | None = None) -> None:
+    def __init__(
+        self, ready: Ready, *, offers: Callable[[], frozenset[str]] | None = None, question_s: float = 300.0
+    ) -> None:
         """Make the server.
 
         Args:
             ready: yields the parts.
             offers: which of prompts, resources and completions to declare to a client that comes before the parts
                 stand; all of them when not given.
+            question_s: how long a server's question to a modern client is held, in seconds.
         """
         self.changes = Changes()
         super().__init__(
@@ -74,6 +95,7 @@ class FrontServer(Server[None]):
         self._lists = Lists()
         self._offers = Offers()
         self._subscriptions = Subscriptions()
+        self._held = HeldCalls(question_s=question_s)
         self._answers: Mapping[str, Answer] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
@@ -129,10 +151,23 @@ class FrontServer(Server[None]):
 
     @asynccontextmanager
     async def _watch(self, _: Server[None]) -> AsyncIterator[None]:
-        async with anyio.create_task_group() as group:
+        async with self._held.running(), anyio.create_task_group() as group:
             group.start_soon(self._watch_parts)
             yield
             group.cancel_scope.cancel()
+
+    def health(self) -> JsonObject:
+        """How AnyAct is: `starting`, `ok`, or `degraded` when a server is in trouble; with counts, no names."""
+        if self._parts is None:
+            return {"status": "starting"}
+        states = [status.state for status in self._parts.downstreams.statuses()]
+        trouble = sum(state in TROUBLE for state in states)
+        return {
+            "status": "degraded" if trouble else "ok",
+            "servers": len(states),
+            "in_trouble": trouble,
+            "actions": len(self._parts.catalog.actions()),
+        }
 
     async def _watch_parts(self) -> None:
         try:
@@ -156,10 +191,22 @@ class FrontServer(Server[None]):
             return await call_next(context)
         params = checked(context)
         try:
-            result = await answer(context, await self._ready(), params)
+            result = await self._answer(answer, context, params)
         except AnyActError as error:
             raise as_wire(error) from error
         return self._enveloped(context, sendable(result))
+
+    async def _answer(self, answer: Answer, context: Context, params: JsonObject) -> dict[str, Any]:
+        """Answer a request; one that may bring a question to a modern client is held between its rounds."""
+        parts = await self._ready()
+        caller = ClientCaller(context, BY_RESULT if modern(context) else None)
+        if not modern(context) or context.method not in HELD or not caller.abilities:
+            return await answer(Asked(context, parts, params, caller))
+
+        async def work(held: Caller) -> dict[str, Any]:
+            return await answer(Asked(context, parts, params, held))
+
+        return await self._held.call(caller, context.method, params, work)
 
     def _enveloped(self, context: Context, result: dict[str, Any]) -> dict[str, Any]:
         """The result as its era wants it: the modern one marks results and says who answers."""
@@ -167,7 +214,9 @@ class FrontServer(Server[None]):
         if not modern(context):
             return kept
         kept["resultType"] = "complete"
-        if context.method in methods.CACHEABLE_METHODS:
+        if result.get("resultType") == INPUT_REQUIRED:
+            kept["resultType"] = INPUT_REQUIRED
+        elif context.method in methods.CACHEABLE_METHODS:
             kept |= {"ttlMs": LIST_TTL_MS, "cacheScope": "private"}
         meta = kept.get("_meta")
         kept["_meta"] = {
@@ -178,68 +227,67 @@ class FrontServer(Server[None]):
 
     # --- tools
 
-    async def _list_tools(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        return _paged("tools", self._lists.tools(parts, principal_of(context)), params)
+    async def _list_tools(self, asked: Asked) -> dict[str, Any]:
+        return _paged("tools", self._lists.tools(asked.parts, asked.caller.principal), asked.params)
 
-    async def _call_tool(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        name = params["name"]
-        found = await self._front.call(name, params.get("arguments"), ClientCaller(context))
+    async def _call_tool(self, asked: Asked) -> dict[str, Any]:
+        name = asked.params["name"]
+        found = await self._front.call(name, asked.params.get("arguments"), asked.caller)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
         return found
 
     # --- prompts, resources, completions
 
-    async def _list_prompts(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        return _paged("prompts", self._offers.of(parts, principal_of(context)).prompts, params)
+    async def _list_prompts(self, asked: Asked) -> dict[str, Any]:
+        return _paged("prompts", self._offers.of(asked.parts, asked.caller.principal).prompts, asked.params)
 
-    async def _list_resources(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        return _paged("resources", self._offers.of(parts, principal_of(context)).resources, params)
+    async def _list_resources(self, asked: Asked) -> dict[str, Any]:
+        return _paged("resources", self._offers.of(asked.parts, asked.caller.principal).resources, asked.params)
 
-    async def _list_templates(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        return _paged("resourceTemplates", self._offers.of(parts, principal_of(context)).templates, params)
+    async def _list_templates(self, asked: Asked) -> dict[str, Any]:
+        found = self._offers.of(asked.parts, asked.caller.principal).templates
+        return _paged("resourceTemplates", found, asked.params)
 
-    async def _get_prompt(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        server, name = self._offers.prompt(parts, principal_of(context), params["name"])
-        return await _relay(context, parts, server, {**params, "name": name})
+    async def _get_prompt(self, asked: Asked) -> dict[str, Any]:
+        server, name = self._prompt(asked, asked.params["name"])
+        return await relay(asked, server, name=name)
 
-    async def _read_resource(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        server, uri = self._offers.resource(parts, principal_of(context), params["uri"])
-        found = await _relay(context, parts, server, {**params, "uri": uri})
+    async def _read_resource(self, asked: Asked) -> dict[str, Any]:
+        server, uri = self._resource(asked, asked.params["uri"])
+        found = await relay(asked, server, uri=uri)
         contents = found.get("contents")
         if isinstance(contents, list):
-            found["contents"] = [_readdressed(server, item) for item in contents]
+            found["contents"] = [readdressed(server, item) for item in contents]
         return found
 
-    async def _complete(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        ref = params["ref"]
+    async def _complete(self, asked: Asked) -> dict[str, Any]:
+        ref = asked.params["ref"]
         if ref.get("type") == "ref/prompt":
-            server, name = self._offers.prompt(parts, principal_of(context), ref["name"])
-            return await _relay(context, parts, server, {**params, "ref": {**ref, "name": name}})
-        server, uri = self._offers.resource(parts, principal_of(context), ref["uri"])
-        return await _relay(context, parts, server, {**params, "ref": {**ref, "uri": uri}})
+            server, name = self._prompt(asked, ref["name"])
+            return await relay(asked, server, ref={**ref, "name": name})
+        server, uri = self._resource(asked, ref["uri"])
+        return await relay(asked, server, ref={**ref, "uri": uri})
 
-    async def _subscribe(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        server, uri = self._offers.resource(parts, principal_of(context), params["uri"])
-        connection = connection_of(context)
-        mine = connection.state.setdefault(SUBSCRIBED_STATE, set())
-        address = wrapped(server, uri)
-        if address not in mine:
-            await self._subscriptions.add(parts, server, uri, ClientCaller(context))
-            mine.add(address)
-            connection.exit_stack.push_async_callback(self._leave, parts, connection, server, uri)
+    async def _subscribe(self, asked: Asked) -> dict[str, Any]:
+        server, uri = self._resource(asked, asked.params["uri"])
+        await self._subscriptions.join(asked.parts, connection_of(asked.context), server, uri, asked.caller)
         return {}
 
-    async def _unsubscribe(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        server, uri = self._offers.resource(parts, principal_of(context), params["uri"])
-        await self._leave(parts, connection_of(context), server, uri)
+    async def _unsubscribe(self, asked: Asked) -> dict[str, Any]:
+        server, uri = self._resource(asked, asked.params["uri"])
+        await self._subscriptions.leave(asked.parts, connection_of(asked.context), server, uri)
         return {}
 
-    async def _leave(self, parts: Parts, connection: Connection, server: str, uri: str) -> None:
-        mine = connection.state.get(SUBSCRIBED_STATE, set())
-        if wrapped(server, uri) in mine:
-            mine.discard(wrapped(server, uri))
-            await self._subscriptions.drop(parts, server, uri)
+    async def _set_level(self, asked: Asked) -> dict[str, Any]:
+        set_level(asked.context, asked.params["level"])
+        return {}
+
+    def _prompt(self, asked: Asked, name: str) -> tuple[str, str]:
+        return self._offers.prompt(asked.parts, asked.caller.principal, name)
+
+    def _resource(self, asked: Asked, uri: str) -> tuple[str, str]:
+        return self._offers.resource(asked.parts, asked.caller.principal, uri)
 
     async def _listen(self, context: Context, call_next: CallNext) -> HandlerResult:
         """Serve a modern stream of notices, with the servers subscribed to the resources that it names."""
@@ -253,10 +301,6 @@ class FrontServer(Server[None]):
                 continue
         async with self._subscriptions.held(parts, wanted, ClientCaller(context)):
             return await call_next(context)
-
-    async def _set_level(self, context: Context, parts: Parts, params: JsonObject) -> dict[str, Any]:
-        set_level(context, params["level"])
-        return {}
 
 
 def checked(context: Context) -> JsonObject:
@@ -297,21 +341,22 @@ def _paged(name: str, pages: list[list[dict[str, Any]]], params: JsonObject) -> 
     return {name: items} if following is None else {name: items, "nextCursor": following}
 
 
-async def _relay(context: Context, parts: Parts, server: str, params: JsonObject) -> dict[str, Any]:
-    """Ask a server, with the client's own `_meta` but not the protocol's."""
-    meta = {
-        name: value
-        for name, value in (params.get("_meta") or {}).items()
-        if name != "progressToken" and not name.startswith("io.modelcontextprotocol/")
-    }
-    sent = {name: value for name, value in params.items() if name != "_meta"}
-    if meta:
-        sent["_meta"] = meta
-    found = await parts.downstreams.request(server, context.method, sent, caller=ClientCaller(context), repeatable=True)
-    return dict(found)
+async def relay(asked: Asked, server: str, **changed: Json) -> dict[str, Any]:
+    """Ask a server the same, with changed params and the client's own `_meta` but not the protocol's."""
+    sent = {**asked.params, **changed}
+    for name in ("_meta", "inputResponses", "requestState"):
+        sent.pop(name, None)
+    meta = asked.params.get("_meta") or {}
+    own = {name: value for name, value in meta.items() if not name.startswith(PROTOCOL_META)}
+    own.pop("progressToken", None)
+    if own:
+        sent["_meta"] = own
+    request = asked.parts.downstreams.request
+    return dict(await request(server, asked.context.method, sent, caller=asked.caller, repeatable=True))
 
 
-def _readdressed(server: str, item: Json) -> Json:
+def readdressed(server: str, item: Json) -> Json:
+    """One content of a resource under the address that clients know."""
     if isinstance(item, Mapping) and isinstance(item.get("uri"), str):
         return {**item, "uri": wrapped(server, item["uri"])}
     return item

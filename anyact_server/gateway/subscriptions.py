@@ -7,13 +7,17 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
+from mcp.server.connection import Connection
 
 from anyact_server.errors import AnyActError
 from anyact_server.interfaces import Caller
 from anyact_server.telemetry import logger
 
+from .offers import wrapped
 from .parts import Parts
 
+SUBSCRIBED_STATE = "anyact.subscribed"
+"""Where a connection's state keeps the addresses that it is subscribed to."""
 LOG = logger("gateway")
 DROP_S = 5.0
 """Longest wait for a server to take the end of a subscription."""
@@ -54,6 +58,25 @@ class Subscriptions:
                 )
             except AnyActError as error:
                 LOG.debug("%s did not end a subscription: %s", server, error)
+
+    async def join(self, parts: Parts, connection: Connection, server: str, uri: str, caller: Caller) -> None:
+        """Subscribe a connection of the handshake era, until it leaves or closes; twice counts once.
+
+        Raises:
+            RemoteError, DownstreamError: the server does not take the subscription.
+        """
+        mine = connection.state.setdefault(SUBSCRIBED_STATE, set())
+        if wrapped(server, uri) not in mine:
+            await self.add(parts, server, uri, caller)
+            mine.add(wrapped(server, uri))
+            connection.exit_stack.push_async_callback(self.leave, parts, connection, server, uri)
+
+    async def leave(self, parts: Parts, connection: Connection, server: str, uri: str) -> None:
+        """End a connection's subscription; one that it does not have ends in nothing."""
+        mine = connection.state.get(SUBSCRIBED_STATE, set())
+        if wrapped(server, uri) in mine:
+            mine.discard(wrapped(server, uri))
+            await self.drop(parts, server, uri)
 
     @asynccontextmanager
     async def held(self, parts: Parts, wanted: Sequence[tuple[str, str]], caller: Caller) -> AsyncIterator[None]:
