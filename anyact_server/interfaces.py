@@ -394,15 +394,24 @@ class Lifespan(Protocol):
 class Encoder(Protocol):
     """Texts to unit vectors.
 
-    Implemented by `retrieval.encoder.OnnxEncoder` and its siblings.     `dimension` is the length of a vector; `digest`
-    names model and weights exactly, so that vectors of two encoders never mix.
+    Implemented by `retrieval.OnnxEncoder` and its siblings. Reading `dimension` or `digest` may load the model.
     """
 
-    dimension: int
-    digest: str
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
 
-    def encode(self, texts: Sequence[str]) -> Json:
+    @property
+    def digest(self) -> str:
+        """Names model and weights exactly, so that vectors of two encoders never mix."""
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Json:
         """A float32 array of shape (len(texts), dimension), rows of unit length.
 
-        Raises EncoderError.
+        Args:
+            texts: what to encode.
+            query: whether the texts ask for actions or describe them; some models treat the two differently.
+
+        Raises:
+            EncoderError: the model cannot be loaded or reached, or its vectors are unusable.
         """

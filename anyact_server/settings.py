@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from .errors import ConfigError
 from .types import Limits, Origin
@@ -58,8 +58,10 @@ class Settings(BaseModel):
     )
     encoder: str = Field(
         "builtin",
-        description="`builtin`, `off`, a sentence-transformers model name, or the URL of an embeddings endpoint.",
+        description="`builtin`, `off`, a sentence-transformers model name, or the URL of an embeddings endpoint, "
+        "its model as fragment.",
     )
+    encoder_key: SecretStr | None = Field(None, description="Bearer token for the embeddings endpoint.")
     encoder_threads: int = Field(1, ge=1, description="Threads of the encoder.")
     refresh_s: float = Field(
         3600.0,
