@@ -141,33 +141,36 @@ def _value(variable: Variable, values: Mapping[str, str | None], data: str) -> s
 
 
 def _placed(recipe: Recipe, texts: Mapping[str, str], known: Mapping[str, Variable], data: str) -> Recipe:
+    """The recipe with texts in their places; whatever needs an optional variable that has no text is left out."""
     used: set[str] = set()
 
-    def put(text: str) -> str:
-        def one(match: re.Match[str]) -> str:
-            name = match[1]
-            if name == "serverData":
-                return data
-            used.add(name)
-            return texts.get(name, match[0] if name not in known else "")
+    def put(text: str) -> str | None:
+        names = set(_PLACE.findall(text))
+        used.update(names)
+        if any(name in known and name not in texts for name in names):
+            return None
+        return _PLACE.sub(lambda match: data if match[1] == "serverData" else texts.get(match[1], match[0]), text)
 
-        return _PLACE.sub(one, text)
+    def put_all(pairs: Mapping[str, str]) -> dict[str, str]:
+        return {name: text for name, raw in pairs.items() if (text := put(raw)) is not None}
 
-    args: list[str] = []
-    for arg in recipe.args:
-        whole = _PLACE.fullmatch(arg)
-        variable = known.get(whole[1]) if whole else None
-        if variable is not None and variable.several and not texts.get(variable.name, "").startswith("${"):
-            used.add(variable.name)
-            args += [part for part in texts.get(variable.name, "").split(os.pathsep) if part]
-        else:
-            args.append(put(arg))
+    args = [part for arg in recipe.args for part in _several(arg, texts, known) or (put(arg),) if part is not None]
+    used.update(name for arg in recipe.args for name in _PLACE.findall(arg))
     url = put(recipe.url) if recipe.url else None
-    headers = {name: put(text) for name, text in recipe.headers.items()}
-    env = {name: put(text) for name, text in recipe.env.items()}
+    headers = put_all(recipe.headers)
+    env = put_all(recipe.env)
     env.update({name: text for name, text in texts.items() if name not in used})
-    headers = {name: text for name, text in headers.items() if text.strip()}
     return replace(recipe, args=tuple(args), url=url, headers=headers, env=EMPTY if recipe.remote else env)
+
+
+def _several(arg: str, texts: Mapping[str, str], known: Mapping[str, Variable]) -> Sequence[str]:
+    """The values of a list that `arg` stands for; none when it is something else, or not known before the start."""
+    whole = _PLACE.fullmatch(arg)
+    variable = known.get(whole[1]) if whole else None
+    if variable is None or not variable.several or variable.name not in texts:
+        return ()
+    text = texts[variable.name]
+    return () if text.startswith("${") else [part for part in text.split(os.pathsep) if part]
 
 
 def entry(recipe: Recipe, manifest: Manifest | None = None) -> dict[str, Any]:

@@ -137,7 +137,13 @@ def _launch(recipe: Recipe, runner: Runner, machine: Machine) -> Launch | None:
         return None
     argv = {"npx": _npx, "uvx": _uvx, "pipx": _pipx, "docker": _docker}[runner](recipe)
     env = {**recipe.install_env, **recipe.env}
-    return Launch(runner, replace(recipe, command=program, args=(*argv, *recipe.args), env=env))
+    return Launch(runner, replace(recipe, command=_called(program), args=(*argv, *recipe.args), env=env))
+
+
+def _called(program: str) -> str:
+    """How an entry names a program: by its bare name where every search path has its folder, else by its path."""
+    folder, name = os.path.split(program)
+    return name if folder in ("/usr/bin", "/usr/local/bin", "/bin") else program
 
 
 def _npx(recipe: Recipe) -> Iterator[str]:
