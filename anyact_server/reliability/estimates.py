@@ -10,10 +10,10 @@ its server, each of which counts for at most `POOL_CAP` outcomes. Every outcome 
 (discounted Bayesian updating, West and Harrison, "Bayesian Forecasting and Dynamic Models", ch. 6), every `HALF_LIFE_S`
 without one halves it. Drawing an action's prior from its siblings is empirical Bayes shrinkage (Efron and Morris 1975).
 
-Two rules make the belief follow a change quickly without shaking on noise: from the third failure in a row on, old
+Two rules make the belief follow a change quickly without shaking on noise: from the fourth failure in a row on, old
 successes fade by `STREAK_FADE` per failure; after a success that ends five or more failures in a row, old failures fade
-by `RECOVERY_FADE` per success until the next failure. At a failure rate of 3 % three failures in a row come once in
-37,000 calls.
+by `RECOVERY_FADE` per success until the next failure. At a failure rate of 3 % four failures in a row come about once
+in a million calls. An action that always fails is pruned after 7 calls when it is new, after 8 when it always worked.
 
 A caller who never had a success with an action while others had weighs `UNPROVEN` in its failures and ends nobody's
 streak: one caller's habits must not condemn a sound action.
@@ -51,7 +51,9 @@ STEP = 0.98
 HALF_LIFE_S = 6 * 3600.0
 """Seconds without an outcome that halve all masses."""
 
-STREAK_FADE = 0.6
+STREAK = 4
+STREAK_FADE = 0.5
+RECOVERY = 5
 RECOVERY_FADE = 0.5
 UNPROVEN = 0.25
 PROVEN = 8
@@ -212,7 +214,7 @@ def _after_failure(belief: Belief, outcome: Outcome, share: float) -> Belief:
     if belief.proven and outcome.principal not in belief.proven:
         return replace(belief, failures=belief.failures + share * UNPROVEN, last_failure=failure)
     streak = belief.streak + 1
-    fade = STREAK_FADE if streak >= 3 else 1.0
+    fade = STREAK_FADE if streak >= STREAK else 1.0
     return replace(
         belief,
         successes=belief.successes * fade + (1.0 - share),
@@ -224,7 +226,7 @@ def _after_failure(belief: Belief, outcome: Outcome, share: float) -> Belief:
 
 
 def _after_success(belief: Belief, outcome: Outcome, share: float) -> Belief:
-    recovering = belief.recovering or belief.streak >= 5
+    recovering = belief.recovering or belief.streak >= RECOVERY
     fade = RECOVERY_FADE if recovering else 1.0
     others = tuple(name for name in belief.proven if name != outcome.principal)
     return replace(

@@ -44,7 +44,7 @@ def percent(share: float) -> str:
 
 def span(low: float, high: float) -> str:
     """An interval of shares."""
-    return f"{round(low * 100)}-{round(high * 100)} %"
+    return f"{round(low * 100)}-{round(high * 100)} %" if round(low * 100) < 99 else "almost surely"
 
 
 def duration(seconds: float) -> str:
