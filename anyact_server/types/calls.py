@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .json import Json
-from .kinds import Kind
+from .kinds import Fault, Kind
 from .observations import Observation
 
 
@@ -39,6 +39,8 @@ class Verdict:
     retry_after_s: float | None = None
     hint: str | None = None
     share_failed: float = 0.0
+    fault: Fault | None = None
+    """Whose fault it is, where the evidence says otherwise than the kind's row in the table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,127 @@
+"""Failures that a text tells of by its first line: anchored rules, never a search for a word inside it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_DECORATION = re.compile(r"^[\s>*#`\"'\[({_~\-❌⚠️✗✖⛔🚫🔴❗‼️️]+")
+_LOUD = re.compile(
+    r"(?:an? )?(?:[\w .'`\"/-]{0,60}?\b)?(?:error|exception|failure)\b(?: \([\w -]+\))?\s*[:\]\-–]|"
+    r"(?:error|failed|failure|fatal|exception|panic)\b(?:\]|:| -)|there was an error"
+    r"|an error (?:has )?occurred|something went wrong|"
+    r"\w*(?:Error|Exception)(?:: |\(|$)|ERROR_\w+|Traceback \(most recent call last\)|"
+    r"error (?:executing|calling|reading|writing|opening|getting|fetching|checking|searching|creating|turning"
+    r"|processing|running|loading|"
+    r"parsing|updating|deleting|while|in|during|from|retrieving|listing|connecting)\b|"
+    r"failed to \w+|failure to \w+|\[(?:denied|not_found|error|failed|timeout|forbidden)\b|MCP error\b|[エ]ラー"
+    r"|错误|錯誤|失败|MCP 工具错误",
+    re.IGNORECASE,
+)
+"""Openings that announce a failure in so many words."""
+_TERSE = re.compile(
+    r"(?:could not|couldn't|cannot|can't|can not|unable to|refusing to|not allowed|not permitted"
+    r"|access denied|permission denied|unauthorized|"
+    r"unauthorised|forbidden|not found|no such|unknown (?:tool|action|command|argument|parameter|id|link"
+    r"|method|file|source|resource|fetch)\b|"
+    r"invalid \w+|missing (?:required|argument|parameter|api|access)|"
+    r"request (?:failed|timed out)|connection (?:refused|failed|timed out)|timed? ?out|timeout\b|rate limit"
+    r"|too many requests|"
+    r"retry later|HTTP (?:error )?[45]\d\d|[45]\d\d [A-Z]\w+|未找到|找不到|expected \d+ \w+ but|exact match not found)",
+    re.IGNORECASE,
+)
+"""Openings that tell of a failure where the whole text is short."""
+_VERDICT = re.compile(
+    r"(?:\bdo(?:es)? not exist\b|\bdoesn't exist\b|\bnot found(?: (?:in|for|at|by|or|with)\b.*)?[.!)]?$"
+    r"|\bnot found or\b|\bis required\b|"
+    r"\bis not (?:a valid|valid|allowed|supported|available|writ(?:e)?able|installed|running|configured)\b"
+    r"|\bare required\b|"
+    r"\brate limit exceeded\b|\b(?:access|permission) denied\b|\bno active session\b|\bmust be (?:one of"
+    r"|between|a |an |at )|"
+    r"\bhas expired\b|\bwas refused\b|\btimed out\b|仍超时|見つかりません|\bnot found\b.{0,12}$)",
+    re.IGNORECASE,
+)
+"""Endings and turns that tell of a failure where the text is one short line."""
+_SIGN_IN = re.compile(
+    r"<title[^>]*>[^<]{0,60}\b(?:sign[ -]?in|log[ -]?in|login|single sign|authenticat)|<h1>\s*(?:log|sign) in",
+    re.IGNORECASE,
+)
+_ERROR_PAGE = re.compile(r"<title[^>]*>\s*([45]\d\d)\b[^<]{0,60}", re.IGNORECASE)
+_FAULT_CODE = re.compile(r"<(?:\w+:)?(?:Fault|ErrorCode)>\s*(?!0\b|0x0+\b|NoError|Success)([^<]{1,80})", re.IGNORECASE)
+_PAGE_STATUS = re.compile(r"^- HTTP status: ([45]\d\d)\b.*$", re.MULTILINE)
+_ITEM = re.compile(r"^[^\s:][^:\n]{0,200}?: (?:Error|ERROR|FAILED|Failed)\b[ :-]", re.MULTILINE)
+_ITEM_LINE = re.compile(r"^[^\s:][^:\n]{0,200}?: \S", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A text that tells of a failure: the telling line, how sure (0 to 1), and the share of the whole that failed."""
+
+    line: str
+    sure: float
+    share: float = 1.0
+
+
+def opening_of(text: str, *, reads: bool) -> Opening | None:
+    """The failure that a text tells of.
+
+    Args:
+        text: the text of a result that was declared a success.
+        reads: the action gives back texts made by others (files, logs, pages), so that an opening may be quoted.
+    """
+    body = text.strip()
+    if not body:
+        return None
+    if body.startswith("<"):
+        return _in_markup(body)
+    items = _in_items(body)
+    if items is not None:
+        return items
+    head = body[:1200]
+    first = _DECORATION.sub("", head).partition("\n")[0].strip()
+    lines = body.count("\n") + 1
+    short = len(body) <= 400 and lines <= 4
+    if _LOUD.match(first) and not (reads and lines > 2):
+        return Opening(first[:300], 0.9 if short else 0.7)
+    if reads and lines > 1:
+        return None
+    if short and (_TERSE.match(first)):
+        return Opening(first[:300], 0.75)
+    if lines == 1 and len(body) <= 240 and _VERDICT.search(first) and not _LIST.match(first):
+        return Opening(first[:300], 0.65)
+    page = _PAGE_STATUS.search(head)
+    return Opening(page[0], 0.6) if page is not None else None
+
+
+_LIST = re.compile(
+    r"(?:found|no results|no matches|no matching|0 |\d+ (?:results|matches|items)|success|ok\b|done)", re.IGNORECASE
+)
+
+
+def _in_markup(body: str) -> Opening | None:
+    head = body[:4000]
+    if _SIGN_IN.search(head):
+        return Opening("a sign-in page came instead of a result: authentication required", 0.7)
+    page = _ERROR_PAGE.search(head)
+    if page is not None:
+        return Opening(re.sub(r"<[^>]*>", " ", page[0]).strip(), 0.7)
+    fault = _FAULT_CODE.search(head)
+    if fault is not None:
+        return Opening(re.sub(r"\s*<[^>]*>\s*", " ", head[fault.start() : fault.start() + 300]).strip(), 0.8)
+    return None
+
+
+def _in_items(body: str) -> Opening | None:
+    """`name: Error - why` lines among `name: …` lines: a batch of which a part failed."""
+    if len(body) > 20_000:
+        body = body[:20_000]
+    lines = [line for line in body.split("\n") if line.strip()]
+    if len(lines) < 2:
+        return None
+    bad = [line for line in lines if _ITEM.match(line)]
+    like = [line for line in lines if _ITEM_LINE.match(line)]
+    if not bad or len(like) < 2 or lines[0] not in like:
+        return None
+    if bad[0] not in lines[:12]:
+        return None
+    return Opening(bad[0][:300], 0.75, len(bad) / len(like))
