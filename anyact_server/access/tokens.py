@@ -8,12 +8,12 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from anyact_server.errors import StorageError, UsageError
-from anyact_server.types import LOCAL, Principal
+from anyact_server.types import EMPTY, LOCAL, Principal
 
 from .rules import split_scopes
 
@@ -34,12 +34,20 @@ class TokenInfo:
 class Tokens:
     """The tokens of one home.
 
-    A change of the file (another process ran `anyact token`) is seen at the next request. When `required`, requests
-    without a token are nobody's; else they belong to the local principal.
+    A change of the file (another process ran `anyact token`) is seen at the next request. Where a token is required,
+    requests without one are nobody's; else they belong to the local principal.
     """
 
-    def __init__(self, home: Path, *, required: bool = False) -> None:
+    def __init__(self, home: Path, *, required: bool | None = None, given: Mapping[str, str] = EMPTY) -> None:
+        """Name the tokens of a home.
+
+        Args:
+            home: the home folder.
+            required: whether a request needs a token; by default it does as soon as there is one.
+            given: secrets that are valid besides those of the file (from the environment, say), by name.
+        """
         self._path = home / FILE
+        self._given = {name: TokenInfo(name, _digest(secret), 0.0) for name, secret in given.items()}
         self._required = required
         self._stamp: tuple[int, int] | None = None
         self._known: dict[str, TokenInfo] = {}
@@ -47,12 +55,17 @@ class Tokens:
     def identify(self, bearer: str | None) -> Principal | None:
         """Who sends this token; None for a token that is unknown, or for no token where one is required."""
         if bearer is None:
-            return None if self._required else LOCAL
+            required = self.exist() if self._required is None else self._required
+            return None if required else LOCAL
         digest = _digest(bearer)
-        for info in self._load().values():
+        for info in (*self._given.values(), *self._load().values()):
             if hmac.compare_digest(info.digest, digest):
                 return Principal(info.name, "token", frozenset(info.scopes))
         return None
+
+    def exist(self) -> bool:
+        """Whether there is any token."""
+        return bool(self._given or self._load())
 
     def create(self, name: str, scopes: Sequence[str] = ()) -> str:
         """Make a token and give its secret, which is shown this once.

@@ -1,4 +1,4 @@
-"""The options that every command shares, and how a command gets a running app."""
+"""How a command gets its place and a running app."""
 
 from __future__ import annotations
 
@@ -6,75 +6,51 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import anyio
-import click
 
 from anyact_server.app import App, Place
-from anyact_server.errors import UsageError
+from anyact_server.errors import AnyActError
 from anyact_server.telemetry import start_logging
 
+from .options import Options, shared_options
+
 Result = TypeVar("Result")
-LEVELS = ("debug", "info", "warning", "error")
 
 
-def _settings(values: tuple[str, ...]) -> dict[str, Any]:
-    flags: dict[str, Any] = {}
-    for value in values:
-        name, equals, text = value.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--set {value!r} is not NAME=VALUE", hint="For example: --set call_s=120")
-        flags[name.strip()] = text
-    return flags
+def find_place(options: Options) -> Place:
+    """Read home, files and settings, and start logging. Raises ConfigError, UsageError."""
+    start_logging(options.log_level or "warning")
+    place = Place.find(options.config, options.home, options.flags())
+    start_logging(place.settings.log_level)
+    return place
 
 
 def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where configuration and home are, and hand the command a `place` and `as_json`."""
+    """Add the shared options to a command, which receives a `place` and `as_json`."""
 
-    @click.option(
-        "--config",
-        "-c",
-        "config",
-        multiple=True,
-        type=click.Path(),
-        metavar="FILE",
-        help="A file of servers; may be given several times. [default: ANYACT_CONFIG, else config.json in the home]",
-    )
-    @click.option(
-        "--home",
-        type=click.Path(),
-        metavar="DIR",
-        help="Folder for catalog, ledger and results. [default: ANYACT_HOME, else the platform's data folder]",
-    )
-    @click.option(
-        "--set",
-        "values",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="A setting for this run; see docs/configuration.md.",
-    )
-    @click.option(
-        "--log-level", type=click.Choice(LEVELS), help="Least severity that is logged to stderr.  [default: warning]"
-    )
-    @click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document.")
-    def wrapped(
-        config: tuple[str, ...],
-        home: str | None,
-        values: tuple[str, ...],
-        log_level: str | None,
-        as_json: bool,
-        **rest: Any,
-    ) -> Any:
-        flags = _settings(values)
-        if log_level:
-            flags["log_level"] = log_level
-        start_logging(log_level or "warning")
-        place = Place.find(config, home, flags)
-        start_logging(place.settings.log_level)
-        return command(place=place, as_json=as_json, **rest)
+    def wrapped(options: Options, **rest: Any) -> Any:
+        return command(place=find_place(options), as_json=options.as_json, **rest)
 
     wrapped.__name__ = command.__name__
     wrapped.__doc__ = command.__doc__
-    wrapped.__click_params__ = [*getattr(command, "__click_params__", []), *wrapped.__click_params__]  # type: ignore[attr-defined]  # click keeps them on the function
-    return wrapped
+    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # click's own place
+    return shared_options(wrapped)
+
+
+def run_async(work: Callable[[], Awaitable[Result]]) -> Result:
+    """Run to the end; an error of ours that task groups wrapped comes out bare."""
+    try:
+        return anyio.run(work)
+    except BaseExceptionGroup as group:
+        raise _bare(group) from group
+
+
+def _bare(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        ours = error.split(AnyActError)[0]
+        if ours is None and len(error.exceptions) > 1:
+            return error
+        error = (ours or error).exceptions[0]
+    return error
 
 
 def with_app(place: Place, work: Callable[[App], Awaitable[Result]]) -> Result:
@@ -83,6 +59,7 @@ def with_app(place: Place, work: Callable[[App], Awaitable[Result]]) -> Result:
     async def run() -> Result:
         app = App(place)
         async with app.running():
+            await app.ready()
             return await work(app)
 
-    return anyio.run(run)
+    return run_async(run)

@@ -28,6 +28,23 @@ def test_without_the_requirement_no_token_means_the_local_user(tmp_path: Path) -
     assert tokens.identify("wrong") is None
 
 
+def test_the_first_token_closes_the_door_to_everybody_else(tmp_path: Path) -> None:
+    """Who makes a token wants it asked for; `required=False` keeps the door open on purpose."""
+    secret = Tokens(tmp_path).create("ci")
+    assert Tokens(tmp_path).identify(None) is None
+    assert Tokens(tmp_path).identify(secret) is not None
+    assert Tokens(tmp_path, required=False).identify(None) == LOCAL
+
+
+def test_a_token_from_the_environment_is_valid_without_a_file(tmp_path: Path) -> None:
+    """A container is given its token and writes nothing."""
+    tokens = Tokens(tmp_path, given={"environment": "s3cret-of-the-container"})
+    assert tokens.exist()
+    assert tokens.identify("s3cret-of-the-container") == Principal("environment", "token")
+    assert tokens.identify(None) is None
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_secret_is_not_kept_and_the_file_is_private(tmp_path: Path) -> None:
     """Whoever reads the file cannot call with it, and others cannot read it."""
     secret = Tokens(tmp_path).create("ci")
