@@ -64,14 +64,14 @@ def to_server(params: JsonObject, *, log_level: str | None = None) -> dict[str, 
 
     Args:
         params: as the client sent them.
-        log_level: what a client of the older era asked for, for a server that is asked request by request.
+        log_level: the level to ask for with this request, in place of what the client says.
     """
     meta = params.get("_meta")
     kept = (
         {name: value for name, value in meta.items() if name not in PROTOCOL_META} if isinstance(meta, Mapping) else {}
     )
     if log_level is not None:
-        kept.setdefault(types.LOG_LEVEL_META_KEY, log_level)
+        kept[types.LOG_LEVEL_META_KEY] = log_level
     sent = {name: value for name, value in params.items() if name != "_meta"}
     if kept:
         sent["_meta"] = kept

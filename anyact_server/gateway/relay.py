@@ -142,16 +142,6 @@ class RelayServer(Server[object]):
             yield None
             group.cancel_scope.cancel()
 
-    async def _renew(self) -> None:
-        """Tell a fresh connection what the last one knew: the log level and the subscriptions."""
-        level, self._asked_level = self._asked_level, None
-        await self._watched.renew()
-        if level is not None:
-            try:
-                await self._lower(level, Silent())
-            except AnyActError as error:
-                LOG.debug("%s does not take the log level again: %s", self.name, error)
-
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         return self._schemas.get(name) or self._rules.schema(name)
 
@@ -250,8 +240,7 @@ class RelayServer(Server[object]):
         return await self._request(context, params, RelayCaller(context))
 
     async def _request(self, context: Context, params: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        await self._want_level(context, caller)
-        sent = to_server(params, log_level=self._level(context))
+        sent = to_server(params, log_level=self._level(context, await self._known()))
         repeatable = context.method in READING or (
             context.method == "tools/call" and self._rules.repeatable(params.get("name"))
         )
@@ -283,37 +272,51 @@ class RelayServer(Server[object]):
 
     # --- log level
 
-    def _level(self, context: Context) -> str | None:
-        """The level to ask for with a request: the modern era asks for itself, the older one by its session."""
-        if modern(context):
+    def _level(self, context: Context, known: Snapshot) -> str | None:
+        """The level that a request asks for in its `_meta`, where it is not the client's own word.
+
+        A server of the modern era is asked with each request for what a client of the older one set for its session.
+        A server of the older era has one level for all its clients: it never becomes less talkative for one of them.
+        """
+        if is_modern(known.protocol_version):
+            if modern(context):
+                return None
+            return LEVELS[int(connection_of(context).state.get(LEVEL_STATE, LEVELS.index(UNSET_LEVEL)))]
+        asked = (context.meta or {}).get(types.LOG_LEVEL_META_KEY) if modern(context) else None
+        if asked not in LEVELS:
             return None
-        return LEVELS[int(connection_of(context).state.get(LEVEL_STATE, LEVELS.index(UNSET_LEVEL)))]
+        self._asked_level = _chattiest(self._asked_level, asked)
+        return self._asked_level
 
     async def _set_level(self, context: Context, params: dict[str, Any]) -> dict[str, Any]:
         level = params.get("level")
         if level not in LEVELS:
             raise MCPError(types.INVALID_PARAMS, f"Unknown log level; known are {', '.join(LEVELS)}.")
-        answer = await self._lower(level, RelayCaller(context))
+        answer: dict[str, Any] = {}
+        if _chattiest(self._asked_level, level) != self._asked_level:
+            answer = await self._tell_level(level, RelayCaller(context))
         set_level(context, level)
         return answer
 
-    async def _want_level(self, context: Context, caller: Caller) -> None:
-        """Have a server of the older era send what a modern client asks for with its request."""
-        asked = (context.meta or {}).get(types.LOG_LEVEL_META_KEY) if modern(context) else None
-        if asked in LEVELS:
-            await self._lower(asked, caller)
-
-    async def _lower(self, level: str, caller: Caller) -> dict[str, Any]:
-        """Set the level of a server of the older era, unless it sends as much already: its clients share it."""
+    async def _tell_level(self, level: str, caller: Caller) -> dict[str, Any]:
+        """Set the level of a server of the older era that has one."""
         known = await self._known()
-        enough = self._asked_level is not None and LEVELS.index(self._asked_level) <= LEVELS.index(level)
-        if is_modern(known.protocol_version) or "logging" not in known.capabilities or enough:
+        if is_modern(known.protocol_version) or "logging" not in known.capabilities:
             return {}
-        answer = await self._downstreams.request(
-            self.name, "logging/setLevel", {"level": level}, caller=caller, repeatable=True
-        )
         self._asked_level = level
-        return dict(answer)
+        params = {"level": level}
+        return dict(
+            await self._downstreams.request(self.name, "logging/setLevel", params, caller=caller, repeatable=True)
+        )
+
+    async def _renew(self) -> None:
+        """Tell a fresh connection the log level that the last one knew."""
+        if self._asked_level is None:
+            return
+        try:
+            await self._tell_level(self._asked_level, Silent())
+        except AnyActError as error:
+            LOG.debug("%s does not take the log level again: %s", self.name, error)
 
     # --- subscriptions
 
@@ -356,6 +359,11 @@ class RelayServer(Server[object]):
         async with self._watched.held([uri for uri in uris if isinstance(uri, str)], RelayCaller(context)) as taken:
             told = {**honoured, **({"resourceSubscriptions": taken} if taken else {})}
             return await call_next(replace(context, params={**(context.params or {}), "notifications": told}))
+
+
+def _chattiest(one: str | None, other: str) -> str:
+    """The level of two that lets more messages through."""
+    return other if one is None else min(one, other, key=LEVELS.index)
 
 
 def _says(declared: JsonObject, name: str, flag: str) -> bool:

@@ -26,7 +26,6 @@ from mcp.server.subscriptions import (
 )
 from mcp.server.subscriptions import ServerEvent as BusEvent
 
-from anyact_server.dispatch.callers import Silent
 from anyact_server.errors import AnyActError
 from anyact_server.interfaces import Caller, Catalog, Downstreams, ServerEvent
 from anyact_server.telemetry import logger
@@ -85,7 +84,8 @@ class News:
                 self._wake = anyio.Event()
                 waiting, self._waiting = self._waiting, []
                 if any(event.what == "connected" for event in waiting):
-                    await renew()
+                    with anyio.move_on_after(SEND_S):
+                        await renew()
                 await self._send(_single([event for event in waiting if event.what in METHODS]))
         finally:
             for stop in stops:
@@ -193,14 +193,6 @@ class Watched:
     @property
     def _per_client(self) -> bool:
         return self._catalog.spec(self._server).per_client
-
-    async def renew(self) -> None:
-        """Subscribe again on a fresh connection to whatever is still wanted; never raises."""
-        for uri in () if self._per_client else list(self._counts):
-            try:
-                await self._request("resources/subscribe", {"uri": uri}, Silent())
-            except AnyActError as error:
-                LOG.info("%s does not tell of changes of %s any more: %s", self._server, uri, error)
 
     async def add(self, params: JsonObject, caller: Caller) -> dict[str, Any]:
         """Count a client in; gives the server's answer, or an empty one where it is subscribed already.

@@ -46,6 +46,7 @@ class Behind(Protocol):
 class _Endpoint:
     """An endpoint that runs, and the scope that ends it."""
 
+    server: RelayServer
     app: McpEndpoint
     rules: Rules
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -85,6 +86,14 @@ class TransparentEndpoints:
                 self._tasks = None
                 tasks.cancel_scope.cancel()
 
+    async def server(self, name: str, principal: Principal = LOCAL) -> RelayServer:
+        """The server of an endpoint, running: for transports other than HTTP, which serve it without its lifespan.
+
+        Raises:
+            UnknownServer: there is none that this principal may know of.
+        """
+        return (await self._endpoint(name, principal)).server
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["path_params"]["name"].rstrip("/")
         principal = scope.get(PRINCIPAL_KEY, LOCAL)
@@ -112,14 +121,14 @@ class TransparentEndpoints:
                 raise
             endpoint = self._endpoints.get(name) or await self._make(name, behind)
         if endpoint.rules.closed(principal):
-            raise UnknownServer(f"no server is called {name!r}")
+            raise UnknownServer(f"there is no server {name!r}")
         return endpoint
 
     async def _make(self, name: str, behind: Behind) -> _Endpoint:
         if self._tasks is None:
             raise RuntimeError("TransparentEndpoints serves only while it is running")
         server = RelayServer(name, behind.downstreams, behind.catalog, policy=self._policy)
-        endpoint = _Endpoint(McpEndpoint(server, self._settings), Rules(name, behind.catalog, self._policy))
+        endpoint = _Endpoint(server, McpEndpoint(server, self._settings), Rules(name, behind.catalog, self._policy))
         await self._tasks.start(self._keep, endpoint)
         self._endpoints[name] = endpoint
         return endpoint
