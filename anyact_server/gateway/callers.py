@@ -7,6 +7,7 @@ modern era cannot be asked in mid-call, so its questions go through a `Questions
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any, Protocol, cast, get_args
 
 import anyio
@@ -30,6 +31,8 @@ ABILITIES = ("elicitation", "sampling", "roots")
 LEVELS: tuple[str, ...] = get_args(wire.LoggingLevel)
 """Log levels, least severe first, as the protocol declares them."""
 LEVEL_STATE = "anyact.log_level"
+PIPE: ContextVar[str] = ContextVar("anyact.pipe", default="pipe")
+"""Key of the pipe that a client without HTTP came by; set by whoever serves the pipe, for both eras."""
 
 Context = ServerRequestContext[Any, Any]
 
@@ -84,9 +87,9 @@ def principal_of(context: Context) -> Principal:
 
 
 def session_of(context: Context) -> str | None:
-    """Key of the old-era session; None for a modern client over HTTP, which has none."""
+    """Key of the pipe or of the old-era session; None for a modern client over HTTP, which has none."""
     if context.request is None:
-        return "stdio"
+        return PIPE.get()
     if modern(context):
         return None
     headers, query = context.request.headers, context.request.query_params

@@ -11,6 +11,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any
 
 import anyio
 import uvicorn
@@ -90,7 +91,7 @@ def unauthorized() -> Response:
 class McpEndpoint:
     """One MCP server over streamable HTTP, both eras; an ASGI application that must be `running`."""
 
-    def __init__(self, server: Server[object], settings: Settings) -> None:
+    def __init__(self, server: Server[Any], settings: Settings) -> None:
         self._manager = StreamableHTTPSessionManager(server, max_request_body_size=settings.body_bytes)
         self._app = StreamableHTTPASGIApp(self._manager)
 
@@ -108,7 +109,7 @@ class SseEndpoint:
     The server's lifespan is entered by whoever serves it over streamable HTTP.
     """
 
-    def __init__(self, server: Server[object], settings: Settings, path: str) -> None:
+    def __init__(self, server: Server[Any], settings: Settings, path: str) -> None:
         self._server = server
         self._transport = SseServerTransport(path, max_request_body_size=settings.body_bytes)
         self.messages: ASGIApp = self._transport.handle_post_message
@@ -138,7 +139,7 @@ def both(path: str, app: ASGIApp) -> list[BaseRoute]:
 
 
 def http_app(
-    server: Server[object],
+    server: Server[Any],
     authenticator: Authenticator,
     settings: Settings,
     *,

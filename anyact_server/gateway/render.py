@@ -45,6 +45,11 @@ def one_line(text: str, most: int = LINE_CHARS) -> str:
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as `1 action` or `1,396 actions`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 # --- signatures
 
 

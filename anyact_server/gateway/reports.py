@@ -22,7 +22,7 @@ from anyact_server.types import (
     TokenCount,
 )
 
-from .render import BYTES_PER_TOKEN, one_line, size
+from .render import BYTES_PER_TOKEN, counted, one_line, size
 
 RUN_BUDGETS = 4
 """A report of a run may take as many tokens as so many observations."""
@@ -162,10 +162,12 @@ def run_text(report: RunReport, *, tokens: int, only: Sequence[str] = (), notes:
 def run_line(report: RunReport) -> str:
     """The first line of a report: how the run stands."""
     states = [task.state for task in report.tasks]
-    counted = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
+    told = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
     word = "cancelled" if report.cancelled else "done" if report.done else "still running"
     more = "" if report.done else f' read_run(run="{report.id}") gives the rest.'
-    return f"Run {report.id}: {word} after {report.seconds:.1f} s; {len(states)} tasks: {counted or 'none'}.{more}"
+    return (
+        f"Run {report.id}: {word} after {report.seconds:.1f} s; {counted(len(states), 'task')}: {told or 'none'}.{more}"
+    )
 
 
 def task_line(task: TaskReport) -> str:
@@ -233,7 +235,7 @@ def servers_text(statuses: Sequence[ServerStatus], *, now: float, notes: Sequenc
     if not statuses:
         return "\n".join(["No server is configured. Add one to the configuration, or run: anyact add NAME", *notes])
     bad = [status for status in statuses if status.state in TROUBLE]
-    head = f"{len(statuses)} servers, {len(bad)} in trouble." if bad else f"{len(statuses)} servers, none in trouble."
+    head = f"{counted(len(statuses), 'server')}, {len(bad) or 'none'} in trouble."
     return "\n".join([head, *(server_line(status, now=now) for status in statuses), *notes])
 
 
@@ -243,7 +245,7 @@ TROUBLE = frozenset({ServerState.FAILED, ServerState.DOWN, ServerState.NEEDS_LOG
 
 def server_line(status: ServerStatus, *, now: float) -> str:
     """One server: name, state, transport, actions, since when, the last error, the next try."""
-    parts = [f"{status.actions} actions" + (" (could not be checked lately)" if status.stale else "")]
+    parts = [counted(status.actions, "action") + (" (could not be checked lately)" if status.stale else "")]
     if status.since:
         parts.append(f"for {duration(now - status.since)}")
     if status.restarts:
@@ -260,7 +262,7 @@ def duration(seconds: float) -> str:
     """Seconds in words: 12 s, 5 min, 3 h, 2 days."""
     seconds = max(seconds, 0.0)
     for length, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * length or (seconds >= length and unit != "days"):
+        if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} s"
 

@@ -7,6 +7,7 @@ null device and at standard error, so that a stray print or a child's chatter mi
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import stat
 import sys
@@ -22,6 +23,7 @@ from mcp.shared.message import SessionMessage
 
 from anyact_server.telemetry import logger
 
+from .callers import PIPE
 from .wire import Lines, dumps, parse
 
 LOG = logger("gateway")
@@ -65,7 +67,8 @@ async def streams(
 ) -> AsyncIterator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """The message streams of a pair of descriptors, as the SDK's loops take them."""
+    """The message streams of a pair of descriptors, as the SDK's loops take them; one client, one session key."""
+    PIPE.set(secrets.token_hex(8))
     received_send, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](0)
     with received, outgoing:

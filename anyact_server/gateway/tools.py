@@ -12,6 +12,8 @@ from typing import Any
 
 from anyact_server.types import Action, JsonObject, ServerSpec
 
+from .render import counted
+
 CEILING_BYTES = 8 * 1024
 """Most that the serialized definitions take together (design, "What a client sees")."""
 SUMMARY_BYTES = 900
@@ -256,7 +258,7 @@ def summarize(actions: Iterable[Action], specs: Iterable[ServerSpec], *, ceiling
         return "Nothing is behind it yet: no server is configured, or none has been read so far."
     about = {spec.name: _cut(spec.description or ", ".join(spec.tags) or said.get(spec.name, "")) for spec in specs}
     order = sorted(counts, key=lambda name: (-counts[name], name))
-    head = f"Behind it now: {_counted(counts.total(), 'action')} of {_counted(len(order), 'server')}: "
+    head = f"Behind it now: {counted(counts.total(), 'action')} of {counted(len(order), 'server')}: "
     return head + _fitted(order, counts, about, ceiling - len(head.encode()))
 
 
@@ -281,10 +283,6 @@ def _fitted(order: Sequence[str], counts: Mapping[str, int], about: Mapping[str,
 def _cut(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 60 else text[:59].rstrip() + "…"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def tool_names(tools: Iterable[JsonObject]) -> list[str]:

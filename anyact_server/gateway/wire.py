@@ -82,6 +82,10 @@ def parse(line: bytes | None, *, most: int = 0) -> Received:
     items = value if isinstance(value, list) and value else [value]
     messages, errors = [], []
     for item in items:
+        if isinstance(item, Mapping) and "method" in item and item.get("id", "") is None:
+            # The models take it for a notification, and whoever sent it would wait for an answer.
+            errors.append(refusal(types.INVALID_REQUEST, "The id of a request must not be null."))
+            continue
         try:
             messages.append(types.jsonrpc_message_adapter.validate_python(item, by_name=False))
         except ValidationError:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import anyio
+import httpx2
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.memory import create_client_server_memory_streams
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from anyact_server.gateway import FrontServer, http_app, listening, ready, serve_http
-from anyact_server.settings import Settings
 from anyact_server.types import Principal
 
 from .twins import World
@@ -75,7 +76,7 @@ async def over_http(
     app = http_app(
         server,
         tokens or Tokens(),
-        Settings(body_bytes=200_000),
+        world.settings.model_copy(update={"body_bytes": 200_000}),
         health=server.health,
         extra_routes=extra_routes,
         middleware=middleware,
@@ -89,3 +90,13 @@ async def over_http(
             yield f"http://127.0.0.1:{port}"
         finally:
             group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def client_at(url: str, mode: Mode, headers: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
+    """A client of this era at a URL, with its own headers."""
+    async with (
+        httpx2.AsyncClient(headers=dict(headers or {}), timeout=10) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode, cache=None) as client,
+    ):
+        yield client

@@ -1,0 +1,71 @@
+"""Notices of changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+import pytest
+from mcp.server.subscriptions import ServerEvent as BusEvent
+from mcp.server.subscriptions import ToolsListChanged
+
+from anyact_server.gateway.changes import Changes
+from anyact_server.interfaces import ServerEvent
+
+from .clients import in_memory
+from .twins import action, world
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.case("G2")
+async def test_changes_of_the_same_moment_are_one_notice() -> None:
+    """Whatever thread they come from."""
+    here, changes = world([action("a", "b")]), Changes()
+    heard: list[BusEvent] = []
+    changes.bus.subscribe(heard.append)
+    async with anyio.create_task_group() as group:
+        group.start_soon(changes.run, here.parts)
+        await anyio.wait_all_tasks_blocked()
+        for number in range(5):
+            here.catalog.add(action("a", f"new{number}"))
+        await anyio.wait_all_tasks_blocked()
+        assert heard.count(ToolsListChanged()) == 1
+        await anyio.to_thread.run_sync(here.catalog.add, action("a", "threaded"))
+        await anyio.wait_all_tasks_blocked()
+        assert heard.count(ToolsListChanged()) == 2
+        group.cancel_scope.cancel()
+    here.catalog.add(action("a", "late"))
+    assert heard.count(ToolsListChanged()) == 2
+
+
+async def test_log_messages_outside_of_calls_reach_legacy_clients_that_want_them() -> None:
+    """With the server as the logger, unless it names one; states and quiet levels are no notices."""
+    here = world([action("a", "b")])
+    heard: list[Any] = []
+    told = anyio.Event()
+
+    async def on_log(params: types.LoggingMessageNotificationParams) -> None:
+        heard.append((params.logger, params.data))
+        if params.data == "last":
+            told.set()
+
+    async with in_memory(here, "legacy", logging_callback=on_log) as client:
+        await client.list_tools()
+        here.downstreams.say(ServerEvent("a", "state"))
+        here.downstreams.say(ServerEvent("a", "log", params={"level": "debug", "data": "quiet"}))
+        here.downstreams.say(ServerEvent("a", "log", params={"level": "error", "data": "first"}))
+        here.downstreams.say(ServerEvent("a", "log", params={"level": "error", "data": "last", "logger": "db"}))
+        with anyio.fail_after(5):
+            await told.wait()
+    assert heard == [("a", "first"), ("db", "last")]
+
+
+async def test_a_client_that_left_is_told_nothing() -> None:
+    """It is forgotten with its connection."""
+    here = world([action("a", "b")])
+    async with in_memory(here, "legacy") as client:
+        await client.list_tools()
+    here.catalog.add(action("a", "late"))
