@@ -23,7 +23,7 @@ import orjson
 from anyact_server.errors import InvalidArguments
 from anyact_server.types import Action, Json
 
-from .problems import Finding, near, sentences
+from .problems import NOT_A_PROPERTY, Finding, near, sentences
 from .schemas import Compiled
 from .shapes import example, properties, shortened, signature, type_name
 
@@ -39,10 +39,17 @@ DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Arguments ready to send, and what the caller should know about them."""
+    """Arguments ready to send.
+
+    Attributes:
+        value: what the server receives.
+        notes: what the caller should read.
+        quiet: what is only kept with the observation.
+    """
 
     value: dict[str, Json]
     notes: tuple[str, ...] = ()
+    quiet: tuple[str, ...] = ()
 
 
 def as_object(value: Json) -> dict[str, Json]:
@@ -97,14 +104,12 @@ def unwrapped(value: Mapping[str, Json], action: Action) -> dict[str, Json] | No
         if named is None or named in declared:
             return None
         body = {key: part for key, part in value.items() if key != named}
-        if len(body) == 1 and next(iter(body)) in BODY_KEYS:
-            inner = unwrapped(body, action)
-            return body if inner is None else inner
     try:
         inside = as_object(body)
     except InvalidArguments:
         return None
-    return inside
+    deeper = unwrapped(inside, action)
+    return inside if deeper is None else deeper
 
 
 def accept(action: Action, value: Json, schema: Compiled, resolve: Callable[[Json], Json]) -> Accepted:
@@ -150,7 +155,8 @@ def _better(
 def _checked(value: dict[str, Json], schema: Compiled) -> tuple[dict[str, Json], tuple[Finding, ...]]:
     findings = _errors(value, schema)
     if findings and has_null(value):
-        findings = _errors(without_nulls(value), schema)
+        strangers = tuple(one for one in findings if one.rule in NOT_A_PROPERTY)
+        findings = strangers or _errors(without_nulls(value), schema)
     return value, findings
 
 
@@ -180,14 +186,15 @@ def _hint(action: Action, schema: Compiled) -> str:
 
 
 def _with_notes(action: Action, value: dict[str, Json], schema: Compiled) -> Accepted:
-    notes = [f"arguments were not checked: {schema.fault}"] if schema.fault else []
+    quiet = (f"arguments were not checked: {schema.fault}",) if schema.fault else ()
+    notes = []
     declared = properties(action.input_schema)
     if declared:
         for name in value.keys() - declared.keys():
             meant = near(name, declared.keys() - value.keys())
             if meant:
                 notes.append(f"`{name}` is not in the schema; perhaps `{meant}` was meant")
-    return Accepted(value, tuple(sorted(notes)))
+    return Accepted(value, tuple(sorted(notes)), quiet)
 
 
 def whole_text(accepted: Accepted) -> Accepted:

@@ -76,6 +76,7 @@ class Prepared:
     usual_s: float
     """The call limit that would hold had the caller set none."""
     notes: tuple[str, ...] = ()
+    quiet: tuple[str, ...] = ()
 
 
 def limits_for(call: Call, action: Action, server: Limits) -> tuple[Limits, str | None]:
@@ -173,7 +174,8 @@ class Calling:
             accept(action, call.arguments, self.schemas.of(action), lambda value: resolve_references(value, lookup))
         )
         usual_s = action.call_s or server.call_s
-        return Prepared(action, accepted.value, limits, usual_s, (*accepted.notes, *([cut] if cut else [])))
+        notes = (*accepted.notes, *([cut] if cut else []))
+        return Prepared(action, accepted.value, limits, usual_s, notes, accepted.quiet)
 
     def _kept(self, handle: str, principal: Principal) -> Json:
         try:
@@ -233,11 +235,12 @@ class Calling:
         if result is None:
             self._record(self._counted(verdict, call, prepared, seconds), action, principal, seconds)
             others = await self._alternatives(action, verdict.kind, principal)
-            return Acted(_noted(self._failure(verdict, action, call, principal, others, seconds), prepared.notes))
+            observation = self._failure(verdict, action, call, principal, others, seconds)
+            return Acted(_noted(observation, prepared.notes, prepared.quiet))
         observation = self._observed(result, verdict, action, call, principal, seconds)
         self._record(verdict, action, principal, seconds, observation.tokens.raw)
         observation = await self._with_way_out(observation, action, principal)
-        return Acted(_noted(observation, prepared.notes), result)
+        return Acted(_noted(observation, prepared.notes, prepared.quiet), result)
 
     def _judged(self, error: DownstreamError | RemoteError | UnknownServer, action: Action) -> Verdict:
         verdict = self.grounder.judge_error(error)
@@ -264,7 +267,11 @@ class Calling:
         if observation.error is None or observation.error.alternatives:
             return observation
         others = await self._alternatives(action, observation.error.kind, principal)
-        return replace(observation, error=replace(observation.error, alternatives=others)) if others else observation
+        if not others:
+            return observation
+        told = f"[These may do the same: {', '.join(others)}]"
+        text = f"{observation.text or observation.summary}\n{told}"
+        return replace(observation, text=text, error=replace(observation.error, alternatives=others))
 
     async def _refused(self, error: AnyActError, action: Action, call: Call, principal: Principal) -> Acted:
         verdict = self.grounder.judge_error(error) if isinstance(error, DownstreamError) else local_verdict(error)
@@ -336,8 +343,14 @@ class _Barred(DownstreamError):
     """The breaker of a server, or a rate limit, holds a call back."""
 
 
-def _noted(observation: Observation, notes: Sequence[str]) -> Observation:
-    return replace(observation, notes=(*observation.notes, *notes)) if notes else observation
+def _noted(observation: Observation, notes: Sequence[str], quiet: Sequence[str] = ()) -> Observation:
+    """The observation with notes; a caller also reads them at the end of the text, but for the quiet ones."""
+    if not notes and not quiet:
+        return observation
+    text = observation.text
+    if notes:
+        text = "\n".join([text or observation.summary, *(f"[{one}]" for one in notes)])
+    return replace(observation, notes=(*observation.notes, *notes, *quiet), text=text)
 
 
 def _strict(observation: Observation, verdict: Verdict) -> Observation:

@@ -41,17 +41,22 @@ class Permissive:
 
 
 class Beliefs(Mapping[str, Estimate]):
-    """The estimates of all actions, each made when it is looked at."""
+    """The estimates of all actions for one search, each made when it is first looked at."""
 
     def __init__(self, catalog: Catalog, reliability: Reliability) -> None:
         self._catalog = catalog
         self._reliability = reliability
+        self._made: dict[str, Estimate] = {}
 
     def __getitem__(self, action_id: str) -> Estimate:
-        action = self._catalog.get(action_id)
-        if action is None:
-            raise KeyError(action_id)
-        return self._reliability.estimate(action.id, action.server)
+        made = self._made.get(action_id)
+        if made is None:
+            action = self._catalog.get(action_id)
+            if action is None:
+                raise KeyError(action_id)
+            made = self._reliability.estimate(action.id, action.server)
+            self._made[action_id] = made
+        return made
 
     def __iter__(self) -> Iterator[str]:
         return (action.id for action in self._catalog.actions())

@@ -14,6 +14,10 @@ MOST = 8
 """Findings that are told one by one; the rest is counted."""
 
 
+NOT_A_PROPERTY = frozenset({"additionalProperties", "unevaluatedProperties", "falseSchema"})
+"""Rules that refuse a name, whatever its value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that does not fit.
@@ -82,9 +86,10 @@ def _at(arguments: Json, path: Sequence[str | int]) -> Json:
 def _sentences(finding: Finding, schema: Json, arguments: Json) -> list[str]:
     if finding.rule == "required":
         return [_missing(finding, schema, arguments)]
-    if finding.rule in ("additionalProperties", "unevaluatedProperties"):
-        return [_unexpected(name, finding, schema) for name in finding.detail.get("unexpected", ())]
     where = f"`{place(finding.path)}`" if finding.path else "the arguments"
+    if finding.rule in NOT_A_PROPERTY:
+        names = _strangers(finding, schema, arguments)
+        return [_unexpected(name, finding, schema) for name in names] or [f"{where} must not be given"]
     given = f"{shortened(finding.value)} ({type_name(finding.value)})"
     if finding.rule == "type":
         return [f"{where}: given {given}, wanted {' or '.join(finding.detail['types'])}"]
@@ -94,6 +99,18 @@ def _sentences(finding: Finding, schema: Json, arguments: Json) -> list[str]:
         wanted = type_words(subschema(schema, finding.path), schema)
         return [f"{where}: given {given}, wanted {wanted}"]
     return [f"{where}: {_short(finding.message)}"]
+
+
+def _strangers(finding: Finding, schema: Json, arguments: Json) -> list[str]:
+    """The names that are no properties; the checker does not name them where an object may have none at all."""
+    named = finding.detail.get("unexpected")
+    if named is not None:
+        return list(named)
+    given = _at(arguments, finding.path)
+    if not isinstance(given, Mapping):
+        return []
+    declared = properties(subschema(schema, finding.path), schema)
+    return [name for name in given if name not in declared]
 
 
 def _short(message: str) -> str:

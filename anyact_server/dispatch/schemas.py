@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 from anyact_server.types import Action, Json
@@ -37,7 +38,8 @@ class Compiled:
 class Schemas:
     """Compiled input schemas by action and digest."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = KEPT) -> None:
+        self._most = most
         self._kept: OrderedDict[tuple[str, str], Compiled] = OrderedDict()
 
     def of(self, action: Action) -> Compiled:
@@ -47,7 +49,7 @@ class Schemas:
         if known is None or not action.digest:
             known = compiled(action.input_schema)
             self._kept[key] = known
-            if len(self._kept) > KEPT:
+            if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         else:
             self._kept.move_to_end(key)
@@ -55,16 +57,22 @@ class Schemas:
 
 
 def compiled(schema: Json) -> Compiled:
-    """Compile a schema; one that names an unknown dialect is read as 2020-12."""
+    """Compile a schema in the dialect that it names; where that fails, as 2020-12, then as draft 7."""
     library = schemas_library()
-    try:
-        validator = library.validator_for(schema, retriever=_refuse)
-    except ValueError as error:
-        if isinstance(schema, Mapping) and "$schema" in schema:
-            return compiled({key: value for key, value in schema.items() if key != "$schema"})
-        reason = getattr(error, "message", None) or str(error)
-        return Compiled(_nothing, f"its input schema cannot be used for checking ({reason[:160]})")
-    return Compiled(lambda value: _findings(validator, value))
+    plain = {key: value for key, value in schema.items() if key != "$schema"} if isinstance(schema, Mapping) else schema
+    fault = ""
+    for make, form in (
+        (library.validator_for, schema),
+        (library.validator_for, plain),
+        (library.Draft7Validator, plain),
+    ):
+        try:
+            validator = make(form, retriever=_refuse)
+        except ValueError as error:
+            fault = fault or str(getattr(error, "message", error))
+        else:
+            return Compiled(partial(_findings, validator))
+    return Compiled(_nothing, f"its input schema cannot be used for checking ({fault[:160]})")
 
 
 def _refuse(uri: str) -> NoReturn:

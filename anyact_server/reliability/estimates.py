@@ -155,14 +155,19 @@ def failed_share(outcome: Outcome) -> float | None:
     kind = outcome.kind
     if kind is Kind.PARTIAL:
         return min(max(outcome.verdict.share_failed, 0.0), 1.0)
-    facts = KINDS[kind]
-    return facts.weight if kind in SUCCESSES or facts.fault is Fault.DOWNSTREAM else None
+    if kind in SUCCESSES:
+        return KINDS[kind].weight
+    return KINDS[kind].weight or 1.0 if fault_of(outcome) is Fault.DOWNSTREAM else None
+
+
+def fault_of(outcome: Outcome) -> Fault:
+    """Whose fault a failure is: what its evidence says, else its kind's row in the table."""
+    return outcome.verdict.fault or KINDS[outcome.kind].fault
 
 
 def was_sent(outcome: Outcome) -> bool:
     """Whether the call reached for its server at all."""
-    verdict = outcome.verdict
-    return not (verdict.detected_by == "local" and KINDS[verdict.kind].fault is Fault.CALLER)
+    return not (outcome.verdict.detected_by == "local" and KINDS[outcome.kind].fault is Fault.CALLER)
 
 
 def updated(belief: Belief, outcome: Outcome) -> Belief:
@@ -191,7 +196,7 @@ def updated(belief: Belief, outcome: Outcome) -> Belief:
 
 def _with_access(belief: Belief, outcome: Outcome) -> Belief:
     kind = outcome.kind
-    if KINDS[kind].fault is Fault.ENVIRONMENT:
+    if kind not in SUCCESSES and fault_of(outcome) is Fault.ENVIRONMENT:
         return replace(belief, needs_login=True)
     if kind is Kind.RATE_LIMITED and outcome.verdict.retry_after_s is not None:
         hold = min(max(outcome.verdict.retry_after_s, 0.0), LONGEST_HOLD_S)

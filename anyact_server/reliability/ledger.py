@@ -25,6 +25,8 @@ MEANING = frozenset({"name", "description", "input_schema", "output_schema", "hi
 """Fields of an action whose change starts a new belief."""
 
 _NEW = Belief()
+_UNKNOWN = estimate("", _NEW, numbers(_NEW, Pool(), 0.0), 0.0, explain(_NEW, numbers(_NEW, Pool(), 0.0), 0.0))
+"""The estimate of any action of a server that was never called; searches ask for it thousands of times."""
 
 
 class Ledger:
@@ -75,7 +77,10 @@ class Ledger:
         """What is believed of an action now."""
         now = self._clock.now()
         with self._lock:
-            belief = self._of(server).get(action_id, _NEW)
+            known = self._all().get(server)
+            if not known:
+                return replace(_UNKNOWN, action=action_id)
+            belief = known.get(action_id, _NEW)
             pool = self._pool(server, now)
         found = numbers(belief, pool, now)
         return estimate(action_id, belief, found, now, explain(belief, found, now))
@@ -91,7 +96,7 @@ class Ledger:
         """
         now = self._clock.now()
         with self._lock:
-            held = self._of(server).get(action_id, _NEW).held_until - now
+            held = self._all().get(server, {}).get(action_id, _NEW).held_until - now
             if held > 0:
                 reason = f"{action_id} is rate limited by its server for another {duration(held)}"
                 return Admission(False, retry_after_s=held, reason=reason)

@@ -76,6 +76,14 @@ def test_faults_of_others_leave_the_estimate_alone(kind: Kind) -> None:
     assert seen(after([outcome(kind)] * 20, before)).mean == pytest.approx(seen(before).mean)
 
 
+def test_evidence_of_whose_fault_it_was_beats_the_table() -> None:
+    """A "not found" that was the server's own counts; an internal error that the caller provoked does not."""
+    assert failed_share(outcome(Kind.NOT_FOUND, fault=Fault.DOWNSTREAM)) == 1.0
+    assert failed_share(outcome(Kind.INTERNAL, fault=Fault.CALLER)) is None
+    assert failed_share(outcome(suspected=Kind.NOT_FOUND, fault=Fault.CALLER)) == 0.0
+    assert shown(after([outcome(Kind.INTERNAL, fault=Fault.ENVIRONMENT)])).needs_login
+
+
 def test_half_failures_count_half() -> None:
     """A result that does not fit its schema lies between a success and a failure."""
     good, half, bad = (
