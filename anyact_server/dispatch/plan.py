@@ -135,8 +135,10 @@ class Board:
         self._width = width
         ranked = ranks(plan.needs, seconds)
         self._order = sorted(range(len(tasks)), key=lambda position: (-ranked[position], position))
-        for position, reason in sorted(plan.refused.items()):
-            self.finish(position, "refused", reason)
+        for position, reason in plan.refused.items():
+            self.states[position], self.reasons[position] = "refused", reason
+        for position in sorted(plan.refused):
+            self._follow(position, "refused")
 
     @property
     def done(self) -> bool:
@@ -176,10 +178,11 @@ class Board:
             return
         self.states[position] = state
         self.reasons[position] = reason
-        if state == "done":
-            return
+        self._follow(position, state)
+
+    def _follow(self, position: int, state: TaskState) -> None:
         task = self._tasks[position]
-        if state == "cancelled" or task.on_error == "continue":
+        if state in ("done", "cancelled") or task.on_error == "continue":
             return
         if task.on_error == "cancel_run" and state != "skipped":
             self.cancel(f"task {task.id!r} {state} and was to cancel the run")

@@ -33,7 +33,8 @@ class _Streak:
 class Repeats:
     """Failing calls by principal, action and arguments."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = KEPT) -> None:
+        self._most = most
         self._streaks: OrderedDict[tuple[str, str, bytes], _Streak] = OrderedDict()
 
     def count(
@@ -60,7 +61,7 @@ class Repeats:
         known.count += 1
         known.last = now
         self._streaks[key] = known
-        if len(self._streaks) > KEPT:
+        if len(self._streaks) > self._most:
             self._streaks.popitem(last=False)
         return known.count
 
