@@ -16,7 +16,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -114,8 +114,14 @@ def bundle_manifest(bundle: Bundle, folder: Path, home: Path, platform: str = sy
     return Manifest(bundle.name, title, str(body.get("description") or ""), (), (recipe,), variables, str(bundle.file))
 
 
-def unpack(bundle: Bundle, folder: Path) -> None:
+def unpack(bundle: Bundle, folder: Path, *, most_bytes: int = BYTES, most_files: int = FILES) -> None:
     """Unpack a bundle into a folder of its own, in one step; does nothing when it is there.
+
+    Args:
+        bundle: what was read.
+        folder: where it goes.
+        most_bytes: largest sum of the unpacked files.
+        most_files: largest number of files.
 
     Raises:
         StorageError: a member would land outside the folder, is a link, or the whole is too large; nothing is left.
@@ -126,7 +132,7 @@ def unpack(bundle: Bundle, folder: Path) -> None:
     work = Path(tempfile.mkdtemp(prefix=".unpack-", dir=folder.parent))
     try:
         with zipfile.ZipFile(bundle.file) as archive:
-            _extract(archive, work, bundle.file)
+            _extract(archive, work, bundle.file, most_bytes, most_files)
         os.replace(work, folder)
     except (OSError, zipfile.BadZipFile, EOFError, RuntimeError) as error:
         raise StorageError(f"{bundle.file} cannot be unpacked: {error}", hint="Fetch the bundle again.") from error
@@ -134,11 +140,11 @@ def unpack(bundle: Bundle, folder: Path) -> None:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _extract(archive: zipfile.ZipFile, work: Path, file: Path) -> None:
+def _extract(archive: zipfile.ZipFile, work: Path, file: Path, most_bytes: int, most_files: int) -> None:
     members = archive.infolist()
-    if len(members) > FILES:
-        raise StorageError(f"{file} holds more than {FILES} files")
-    left = BYTES
+    if len(members) > most_files:
+        raise StorageError(f"{file} holds more than {most_files} files")
+    left = most_bytes
     for member in members:
         target = work / _safe(member, file)
         if member.is_dir():
@@ -149,7 +155,7 @@ def _extract(archive: zipfile.ZipFile, work: Path, file: Path) -> None:
             while chunk := source.read(1024 * 1024):
                 left -= len(chunk)
                 if left < 0:
-                    raise StorageError(f"{file} unpacks to more than {BYTES} bytes")
+                    raise StorageError(f"{file} unpacks to more than {most_bytes} bytes")
                 written.write(chunk)
         mode = stat.S_IMODE(member.external_attr >> 16)
         target.chmod(0o700 if mode & 0o100 or not mode else 0o600)
@@ -224,9 +230,3 @@ def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _wrong(file: Path, what: str) -> ConfigError:
     return ConfigError(f"{file} is no usable bundle: {what}", origin=Origin(str(file)))
-
-
-def with_program(manifest: Manifest, program: str, path: str) -> Manifest:
-    """The manifest with the bare command `program` replaced by a path on this machine."""
-    start = tuple(replace(one, command=path) if one.command == program else one for one in manifest.start)
-    return replace(manifest, start=start)
