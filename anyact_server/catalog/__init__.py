@@ -1,0 +1,34 @@
+"""What actions exist, and how their servers are reached.
+
+Primitives: `read_configs` turns configuration files into server specs and names every mistake in them; `action_id` is
+the one rule of names; `repair` makes a server's input schema fit for every client; `Store` remembers snapshots and
+approvals; `Catalog` answers what there is, and tells what changes; `Watch` follows the configuration files;
+`Discovery` keeps the catalog true; `HomeLock` keeps one instance per home. This room does not know how a server is
+spoken to, how actions are searched, or who asks.
+"""
+
+from .catalog import Catalog
+from .config import ConfigSet, read_configs
+from .config_entry import Problem
+from .discovery import Discovery
+from .lock import Holder, HomeLock
+from .naming import action_id
+from .repair import Repaired, repair
+from .store import Approval, Store
+from .watch import Watch
+
+__all__ = [
+    "Approval",
+    "Catalog",
+    "ConfigSet",
+    "Discovery",
+    "Holder",
+    "HomeLock",
+    "Problem",
+    "Repaired",
+    "Store",
+    "Watch",
+    "action_id",
+    "read_configs",
+    "repair",
+]

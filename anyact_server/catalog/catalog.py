@@ -1,0 +1,398 @@
+"""All actions known: what was stored, what the configuration makes of it, and what changes."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from anyact_server.errors import UnknownAction, UnknownServer
+from anyact_server.telemetry import logger
+from anyact_server.types import EMPTY, Action, ActionState, CatalogChange, ServerSpec, Snapshot
+
+from .naming import Known, closest, prepared
+from .snapshots import (
+    NO_OVERRIDE,
+    Entry,
+    about,
+    completed,
+    difference,
+    make_action,
+    matches,
+    read_tools,
+    storable,
+)
+from .store import Approval, Store, Stored
+
+LOG = logger("catalog")
+SHOWN = 100
+"""Characters of an unknown name that a message repeats."""
+MOST_LISTED = 10
+"""Ids that a message about an ambiguous name lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shelf:
+    """Everything the catalog holds of one server, made anew whenever anything about it changes."""
+
+    spec: ServerSpec
+    stored: Stored | None = None
+    stale: bool = False
+    actions: Mapping[str, Action] = EMPTY
+    off: Mapping[str, str] = EMPTY
+    """Names by id of actions that are switched off."""
+    warnings: tuple[str, ...] | None = None
+    """What was odd in the tool list; None until somebody asks, where it was read from the store."""
+
+
+class Catalog:
+    """All actions known. Implements `interfaces.Catalog`; safe to use from several threads.
+
+    Args:
+        store: what remembers snapshots and approvals.
+        specs: the configured servers.
+
+    Raises:
+        StorageError: what is stored is damaged.
+    """
+
+    def __init__(self, store: Store, specs: Iterable[ServerSpec] = ()) -> None:
+        self._store = store
+        self._lock = threading.RLock()
+        self._approvals = dict(store.approvals())
+        self._shelves: dict[str, _Shelf] = {}
+        self._table: dict[str, Action] = {}
+        self._removed: dict[str, str] = {}
+        self._listeners: list[Callable[[CatalogChange], None]] = []
+        self._version = 1
+        self._listed: tuple[Action, ...] | None = None
+        self._near: tuple[int, list[Known]] = (0, [])
+        wanted = list(specs)
+        known = store.servers(spec.name for spec in wanted)
+        for spec in wanted:
+            self._place(self._shelf(spec, known.get(spec.name)))
+
+    # --- reading
+
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+        return self._version
+
+    def get(self, action_id: str) -> Action | None:
+        """The action with exactly this id; None when there is none, or it vanished or is switched off."""
+        return self._table.get(action_id)
+
+    def actions(self) -> Sequence[Action]:
+        """Every callable action, server by server."""
+        listed = self._listed
+        if listed is None:
+            with self._lock:
+                listed = self._listed = tuple(
+                    action for shelf in self._shelves.values() for action in shelf.actions.values()
+                )
+        return listed
+
+    def of_server(self, server: str) -> Sequence[Action]:
+        """The actions of one server, in its own order; none when it is not configured."""
+        shelf = self._shelves.get(server)
+        return tuple(shelf.actions.values()) if shelf is not None else ()
+
+    def specs(self) -> Sequence[ServerSpec]:
+        """Every configured server, disabled ones too."""
+        return tuple(shelf.spec for shelf in self._shelves.values())
+
+    def spec(self, server: str) -> ServerSpec:
+        """One configured server.
+
+        Raises:
+            UnknownServer: no such server; near names are given.
+        """
+        shelf = self._shelves.get(server)
+        if shelf is None:
+            near = closest(server, prepared(self._shelves), limit=3)
+            known = near or list(self._shelves)[:MOST_LISTED]
+            hint = f"{'Is it one of these' if near else 'Configured are'}: {', '.join(known)}." if known else None
+            raise UnknownServer(f"no server is called {server[:SHOWN]!r}", hint=hint)
+        return shelf.spec
+
+    def snapshot(self, server: str) -> Snapshot | None:
+        """The last known snapshot; None when the server was never read, or its entry now leads elsewhere."""
+        shelf = self._shelves.get(server)
+        if shelf is None or shelf.stored is None or shelf.stored.reach != reach_of(shelf.spec):
+            return None
+        return shelf.stored.snapshot
+
+    def is_stale(self, server: str) -> bool:
+        """Whether what is known of a server could not be checked."""
+        shelf = self._shelves.get(server)
+        return shelf is not None and shelf.stale
+
+    def warnings(self, server: str) -> tuple[str, ...]:
+        """What is odd in what a server offers: items left out and why, actions that cannot be called and why."""
+        shelf = self._shelves.get(server)
+        if shelf is None or shelf.stored is None:
+            return ()
+        found = shelf.warnings
+        if found is None:
+            entries = {entry.name: entry for entry in shelf.stored.entries}
+            found = read_tools(server, shelf.stored.snapshot.tools, entries.get).warnings
+        return (*found, *_partial_warnings(shelf.stored.snapshot))
+
+    # --- finding by name
+
+    def resolve(self, name: str, *, visible: frozenset[str] | None = None) -> Action:
+        """The action that `name` means: an id, else a bare original name that only one visible server offers.
+
+        Raises:
+            UnknownAction: with suggestions; never the nearest match.
+        """
+        action = self._table.get(name)
+        if action is not None and (visible is None or name in visible):
+            return action
+        seen = [other for other in self.actions() if other.name == name and (visible is None or other.id in visible)]
+        if len(seen) == 1:
+            return seen[0]
+        if seen:
+            ids = sorted(other.id for other in seen)
+            listed = ", ".join(ids[:MOST_LISTED]) + (", …" if len(ids) > MOST_LISTED else "")
+            raise UnknownAction(
+                f"{len(ids)} servers offer an action called {name[:SHOWN]!r}: {listed}",
+                suggestions=ids[:MOST_LISTED],
+                hint="Use the id of the one that is meant.",
+            )
+        raise self._unknown(name, visible)
+
+    def _unknown(self, name: str, visible: frozenset[str] | None) -> UnknownAction:
+        near = self._suggestions(name, visible)
+        # Under rules of visibility, nothing may tell a hidden action from one that never was.
+        lost = self._lost(name) if visible is None else None
+        hint = f"Is it one of these: {', '.join(near)}?" if near else "Search for what you need with `search_actions`."
+        return UnknownAction(lost or f"no action is called {name[:SHOWN]!r}", suggestions=near, hint=hint)
+
+    def _lost(self, name: str) -> str | None:
+        """What became of an action that is not there any more; None when it never was."""
+        for server, shelf in self._shelves.items():
+            if name in shelf.off:
+                why = "is disabled" if shelf.spec.disabled else "has this action switched off"
+                return f"{name}: the server {server!r} {why} in the configuration"
+            if shelf.stored is not None and name in shelf.stored.vanished:
+                return f"{name} is no longer offered by the server {server!r}"
+        server_of = self._removed.get(name)
+        return f"{name}: the server {server_of!r} was removed from the configuration" if server_of else None
+
+    def _suggestions(self, name: str, visible: frozenset[str] | None) -> list[str]:
+        version, known = self._near
+        if version != self._version:
+            actions = self.actions()
+            known = prepared({**dict.fromkeys(a.id for a in actions), **dict.fromkeys(a.name for a in actions)})
+            self._near = (self._version, known)
+        found: dict[str, None] = {}
+        names = closest(name, known, limit=20)
+        for near in names:
+            if near in self._table:
+                found[near] = None
+            found.update(dict.fromkeys(other.id for other in self.actions() if other.name == near))
+        return [identity for identity in found if visible is None or identity in visible][:5]
+
+    # --- changing
+
+    def record_snapshot(self, snapshot: Snapshot) -> CatalogChange:
+        """Store what a server offers now and make it current; gives the difference to what was known.
+
+        A list that could not be read whole keeps its former items, and its actions are stale.
+
+        Raises:
+            UnknownServer: the server is not configured.
+            StorageError: it cannot be stored; nothing changed.
+        """
+        with self._lock:
+            spec = self.spec(snapshot.server)
+            before = self._shelves[snapshot.server]
+            whole = storable(completed(snapshot, before.stored.snapshot if before.stored else None))
+            known = {entry.name: entry for entry in before.stored.entries} if before.stored else {}
+            reading = read_tools(spec.name, whole.tools, known.get)
+            entries = self._own(spec.name, reading.entries)
+            vanished = self._store.put(whole, entries, reach_of(spec))
+            stored = Stored(whole, entries, vanished, reach_of(spec))
+            shelf = self._shelf(spec, stored, stale="tools" in snapshot.partial, warnings=reading.warnings)
+            return self._replace(before, shelf)
+
+    def mark_stale(self, server: str, stale: bool) -> None:
+        """Say that a server's actions could not be checked; they stay callable and searchable."""
+        with self._lock:
+            shelf = self._shelves.get(server)
+            if shelf is not None and shelf.stored is not None and shelf.stale != stale:
+                self._place(self._shelf(shelf.spec, shelf.stored, stale=stale, warnings=shelf.warnings))
+
+    def reconfigure(self, specs: Iterable[ServerSpec]) -> Sequence[CatalogChange]:
+        """Make `specs` the configured servers; servers whose entry did not change are left alone.
+
+        Returns:
+            one change per server whose actions differ now.
+        """
+        with self._lock:
+            wanted = {spec.name: spec for spec in specs}
+            changes = [self._drop(shelf) for name, shelf in list(self._shelves.items()) if name not in wanted]
+            unknown = [name for name in wanted if name not in self._shelves]
+            remembered = self._store.servers(unknown) if unknown else {}
+            for name, spec in wanted.items():
+                before = self._shelves.get(name, _Shelf(spec))
+                if name in self._shelves and before.spec == spec:
+                    continue
+                stored = before.stored or remembered.get(name)
+                changes.append(self._replace(before, self._shelf(spec, stored, stale=before.stale)))
+            self._shelves = {name: self._shelves[name] for name in wanted}
+            self._changed()
+        return [change for change in changes if change]
+
+    def forget(self, server: str) -> bool:
+        """Forget what a server was seen to offer; whether anything was known. Approvals stay.
+
+        Raises:
+            StorageError: it cannot be forgotten.
+        """
+        with self._lock:
+            shelf = self._shelves.get(server)
+            if shelf is not None:
+                self._replace(shelf, _Shelf(shelf.spec))
+            return self._store.forget(server)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    # --- approval
+
+    def approve(self, ids: Iterable[str]) -> None:
+        """Remember the fingerprints of actions as the user saw them; later changes show as the state `changed`.
+
+        Raises:
+            UnknownAction: an id is unknown; nothing is approved.
+            StorageError: it cannot be stored.
+        """
+        with self._lock:
+            now = time.time()
+            chosen = [self.resolve(identity) for identity in ids]
+            fresh = {action.id: Approval(action.id, action.digest, now) for action in chosen}
+            self._store.approve(fresh.values())
+            self._approvals.update(fresh)
+            self._refresh({action.server for action in chosen})
+
+    def disapprove(self, ids: Iterable[str]) -> None:
+        """Forget the approvals of these actions. Raises StorageError."""
+        with self._lock:
+            gone = [identity for identity in ids if identity in self._approvals]
+            self._store.disapprove(gone)
+            for identity in gone:
+                del self._approvals[identity]
+            self._refresh({self._table[identity].server for identity in gone if identity in self._table})
+
+    def approved(self, action_id: str) -> bool | None:
+        """Whether an action is as it was when it was approved; None when it never was."""
+        approval = self._approvals.get(action_id)
+        action = self._table.get(action_id)
+        return None if approval is None else action is not None and action.digest == approval.digest
+
+    # --- listeners
+
+    def listen(self, listener: Callable[[CatalogChange], None]) -> Callable[[], None]:
+        """Be told of changes, one notice per change of a server; the returned function ends it."""
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
+
+    # --- shelves
+
+    def _shelf(
+        self, spec: ServerSpec, stored: Stored | None, *, stale: bool = False, warnings: tuple[str, ...] | None = None
+    ) -> _Shelf:
+        if stored is None:
+            return _Shelf(spec)
+        stale = stale or stored.reach != reach_of(spec) or spec.fault is not None
+        said = about(spec, stored.snapshot)
+        actions: dict[str, Action] = {}
+        off: dict[str, str] = {}
+        for entry in stored.entries:
+            if spec.disabled or (spec.disabled_actions and matches(spec.disabled_actions, entry)):
+                off[entry.id] = entry.name
+            else:
+                override = spec.overrides.get(entry.name, NO_OVERRIDE)
+                actions[entry.id] = make_action(entry, spec, said, self._state(entry, stale), override)
+        return _Shelf(spec, stored, stale, actions, off, warnings)
+
+    def _state(self, entry: Entry, stale: bool) -> ActionState:
+        approval = self._approvals.get(entry.id)
+        if approval is not None and approval.digest != entry.digest:
+            return "changed"
+        return "stale" if stale else "current"
+
+    def _own(self, server: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+        """The entries whose ids belong to no other server; an id, once given, is never re-pointed."""
+        own = []
+        for entry in entries:
+            holder = self._table.get(entry.id)
+            if holder is not None and holder.server != server:
+                LOG.warning("%s: %r is left out, its id %s belongs to %s", server, entry.name, entry.id, holder.server)
+            else:
+                own.append(entry)
+        return tuple(own)
+
+    def _replace(self, before: _Shelf, after: _Shelf) -> CatalogChange:
+        change = difference(after.spec.name, before.actions, after.actions)
+        self._place(after)
+        self._tell(change)
+        return change
+
+    def _place(self, shelf: _Shelf) -> None:
+        before = self._shelves.get(shelf.spec.name)
+        for identity in before.actions if before is not None else ():
+            if identity not in shelf.actions:
+                self._table.pop(identity, None)
+        self._table.update(shelf.actions)
+        self._shelves[shelf.spec.name] = shelf
+        for identity in shelf.actions:
+            self._removed.pop(identity, None)
+        self._changed()
+
+    def _drop(self, shelf: _Shelf) -> CatalogChange:
+        del self._shelves[shelf.spec.name]
+        for identity in (*shelf.actions, *shelf.off):
+            self._table.pop(identity, None)
+            self._removed[identity] = shelf.spec.name
+        self._changed()
+        change = difference(shelf.spec.name, shelf.actions, {})
+        self._tell(change)
+        return change
+
+    def _refresh(self, servers: Iterable[str]) -> None:
+        for server in servers:
+            shelf = self._shelves[server]
+            self._place(self._shelf(shelf.spec, shelf.stored, stale=shelf.stale, warnings=shelf.warnings))
+
+    def _changed(self) -> None:
+        self._version += 1
+        self._listed = None
+
+    def _tell(self, change: CatalogChange) -> None:
+        if change:
+            for listener in list(self._listeners):
+                listener(change)
+
+
+def reach_of(spec: ServerSpec) -> str:
+    """A fingerprint of where a server's entry leads: what is known of one place says nothing of another."""
+    url = (spec.url or "").partition("?")[0]
+    parts = (spec.transport, spec.command or "", *spec.args, url)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _partial_warnings(snapshot: Snapshot) -> Iterable[str]:
+    for name, reason in snapshot.partial.items():
+        yield f"{name} could not be read whole: {reason}"
