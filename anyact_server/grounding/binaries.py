@@ -14,7 +14,7 @@ LONGEST = 200
 """Characters of code that may stay in a text."""
 _RUN = re.compile(
     r"(?:data:(?P<mime>[\w.+/-]{1,80})(?:;[\w=.-]{1,60})*;base64,)?"
-    r"(?P<code>(?:[A-Za-z0-9+/_-]{60,}\r?\n){2,}[A-Za-z0-9+/_-]+={0,2}|[A-Za-z0-9+/_-]{201,}={0,2})"
+    r"(?P<code>(?:[A-Za-z0-9+/_-]{60,}+\r?\n){2,}+[A-Za-z0-9+/_-]*+={0,2}|[A-Za-z0-9+/_-]{201,}+={0,2})"
 )
 _MAYBE = re.compile(r"[A-Za-z0-9+/_-]{60}")
 _HEX = re.compile(r"[0-9a-f\r\n]+|[0-9A-F\r\n]+")
@@ -45,6 +45,18 @@ def find_codes(text: str) -> list[Code]:
     return found
 
 
+def ends(text: str, head: int, tail: int) -> tuple[str, str]:
+    """The first and the last part of a long text, about `head` and `tail` characters, cut between words only."""
+    after = _BLANK.search(text, head)
+    head_end = after.start() if after is not None else len(text)
+    start = max(head_end, len(text) - tail)
+    before = max(text.rfind(" ", head_end, start), text.rfind("\n", head_end, start))
+    return text[:head_end], text[max(head_end, before) :]
+
+
+_BLANK = re.compile(r"\s")
+
+
 def replace_codes(text: str, name: Callable[[Code], str]) -> str:
     """The text with every long code replaced by what `name` says of it."""
     codes = find_codes(text)
@@ -60,6 +72,8 @@ def replace_codes(text: str, name: Callable[[Code], str]) -> str:
 
 def is_code(text: str) -> bool:
     """Whether a whole string is one long code."""
+    if not _MAYBE.search(text[:300]):
+        return False
     codes = find_codes(text)
     return len(codes) == 1 and codes[0].size >= len(text.strip())
 

@@ -22,6 +22,7 @@ class Block:
         audience_user: the server means it for the person alone.
         priority: 0 (least) to 1 (needed), as the server annotated it.
         size: bytes, as a link declares them.
+        raw: what a block of unknown form is.
     """
 
     kind: BlockKind
@@ -33,6 +34,7 @@ class Block:
     audience_user: bool = False
     priority: float | None = None
     size: int | None = None
+    raw: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,13 @@ def read_content(result: Json) -> Content:
         result: the raw result as the server sent it; anything but an object is taken as the content itself.
     """
     if not isinstance(result, Mapping):
-        blocks, faults = _blocks_of(result, "")
+        if isinstance(result, list) and any(isinstance(item, Mapping) and "type" in item for item in result):
+            blocks, faults = _blocks_of(result, "")
+        else:
+            blocks, faults = (
+                (Block("text", "", result) if isinstance(result, str) else Block("unknown", "", raw=result),),
+                (),
+            )
         return Content(blocks, faults=("the result is not an object", *faults))
     structured = result.get("structuredContent")
     has_structured = structured is not None
@@ -96,12 +104,12 @@ def _content_of(result: JsonObject, has_structured: bool) -> tuple[tuple[Block, 
 
 def _blocks_of(content: Json, pointer: str) -> tuple[tuple[Block, ...], tuple[str, ...]]:
     if isinstance(content, str):
-        return (Block("text", pointer, content),), ("content is a string, not a list",) if pointer else ()
+        return (Block("text", pointer, content),), ("content is a string, not a list",)
     if isinstance(content, Mapping):
         block, fault = _block(content, pointer)
         return (block,), ("content is an object, not a list", *([fault] if fault else ()))
     if not isinstance(content, Sequence):
-        return (Block("unknown", pointer, str(content)),), (f"content is {_name(content)}, not a list",)
+        return (Block("unknown", pointer, raw=content),), (f"content is {_name(content)}, not a list",)
     blocks: list[Block] = []
     faults: dict[str, int] = {}
     for index, item in enumerate(content):
@@ -117,7 +125,7 @@ def _block(item: Json, pointer: str) -> tuple[Block, str | None]:
     if isinstance(item, str):
         return Block("text", pointer, item), "a content block is a bare string"
     if not isinstance(item, Mapping):
-        return Block("unknown", pointer), f"a content block is {_name(item)}, not an object"
+        return Block("unknown", pointer, raw=item), f"a content block is {_name(item)}, not an object"
     kind = item.get("type")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
@@ -131,7 +139,7 @@ def _untyped(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
     fault = f"a content block has the unknown type {kind!r:.40}" if "type" in item else "a content block has no type"
     if isinstance(item.get("text"), str):
         return Block("text", f"{pointer}/text", item["text"], **_marks(item)), fault
-    return Block("unknown", pointer, **_marks(item)), fault
+    return Block("unknown", pointer, raw=item, **_marks(item)), fault
 
 
 def _text(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
@@ -140,14 +148,14 @@ def _text(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
         return Block("text", f"{pointer}/text", text, **_marks(item)), None
     if text is None:
         return Block("text", f"{pointer}/text", "", **_marks(item)), "a text block has no text"
-    return Block("unknown", f"{pointer}/text", **_marks(item)), f"the text of a text block is {_name(text)}"
+    return Block("unknown", f"{pointer}/text", raw=text, **_marks(item)), f"the text of a text block is {_name(text)}"
 
 
 def _media(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
     kind: Literal["image", "audio"] = "image" if item["type"] == "image" else "audio"
     data, mime = item.get("data"), item.get("mimeType")
     if not isinstance(data, str):
-        return Block("unknown", pointer, **_marks(item)), f"an {kind} block has no data"
+        return Block("unknown", pointer, raw=item, **_marks(item)), f"an {kind} block has no data"
     known = mime if isinstance(mime, str) else ""
     if data.startswith("data:") and ";base64," in data[:200]:
         head, _, data = data.partition(";base64,")
@@ -158,7 +166,7 @@ def _media(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
 def _resource(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
     inner = item.get("resource")
     if not isinstance(inner, Mapping):
-        return Block("unknown", pointer, **_marks(item)), "a resource block has no resource"
+        return Block("unknown", pointer, raw=item, **_marks(item)), "a resource block has no resource"
     mime = inner["mimeType"] if isinstance(inner.get("mimeType"), str) else ""
     uri = inner["uri"] if isinstance(inner.get("uri"), str) else None
     title = next((inner[key] for key in ("title", "name") if isinstance(inner.get(key), str)), "")
@@ -168,7 +176,9 @@ def _resource(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
         family = mime.partition("/")[0]
         kind: BlockKind = "image" if family == "image" else "audio" if family == "audio" else "blob"
         return Block(kind, f"{pointer}/resource/blob", inner["blob"], mime, uri, title, **_marks(item)), None
-    return Block("unknown", pointer, "", mime, uri, title, **_marks(item)), "a resource has neither text nor blob"
+    return Block(
+        "unknown", pointer, "", mime, uri, title, raw=item, **_marks(item)
+    ), "a resource has neither text nor blob"
 
 
 def _link(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
@@ -178,7 +188,9 @@ def _link(item: JsonObject, pointer: str) -> tuple[Block, str | None]:
     size = item["size"] if isinstance(item.get("size"), int) and not isinstance(item["size"], bool) else None
     about = item["description"] if isinstance(item.get("description"), str) else ""
     if not isinstance(uri, str):
-        return Block("unknown", pointer, about, mime, None, title, **_marks(item)), "a resource link has no uri"
+        return Block(
+            "unknown", pointer, about, mime, None, title, raw=item, **_marks(item)
+        ), "a resource link has no uri"
     return Block("link", pointer, about, mime, uri, title, size=size, **_marks(item)), None
 
 

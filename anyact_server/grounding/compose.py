@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from anyact_server.types import EMPTY, Artifact, Elision, Json, JsonObject
@@ -20,7 +20,6 @@ from .tokens import estimate
 MOST_PIECES = 40
 """More text blocks than this are shown as one text."""
 _LINKS = 20
-_CLEANED_CHARACTERS = 2_000_000
 
 
 @dataclass(slots=True)
@@ -125,6 +124,8 @@ class _Composer:
                     found.append(self._text_piece(block, "" if single and not content.has_structured else f"c{index}"))
             elif block.audience_user:
                 self._hide_from_model(block, index)
+            elif block.kind == "unknown":
+                found.append(self._unknown(block, index))
             else:
                 self._other(block, index)
         if joined and not skip_texts:
@@ -144,6 +145,11 @@ class _Composer:
         size = len(dumps(value))
         self._body.raw += size // 3
         return _Piece("json", value, size, size // 3, part, pointer)
+
+    def _unknown(self, block: Block, index: int) -> _Piece:
+        """A block of a form that nobody knows, shown as the JSON that it is."""
+        piece = self._value_piece(block.raw, f"c{index}", block.pointer)
+        return replace(piece, priority=0.3)
 
     def _cost(self, text: str) -> int:
         tokens = estimate(text)
@@ -177,9 +183,6 @@ class _Composer:
             self._binary(block, index)
         elif block.kind == "link":
             self._link(block)
-        else:
-            self._keep(f"c{index}", block.pointer, "application/json", 0, block.title)
-            self.lines.append(f"[content {index} has a form that cannot be shown: {self._name(f'c{index}')}, view raw]")
 
     def _picture(self, block: Block, index: int) -> None:
         data = decode(block.text)
@@ -328,7 +331,7 @@ class _Composer:
         return f"{piece.label}\n{shown}" if piece.label else shown
 
     def _json(self, piece: _Piece, share: int) -> str:
-        structured = piece.pointer.startswith("/structuredContent")
+        structured = not piece.pointer.endswith("/text")
 
         def name(pointer: str, code: Code) -> str:
             return (
@@ -345,29 +348,26 @@ class _Composer:
         return preview.text
 
     def _text(self, piece: _Piece, share: int) -> str:
-        body = self._body
         raw: str = piece.value
-        looked = raw if len(raw) <= _CLEANED_CHARACTERS else _ends(raw)
-        if looked is not raw:
-            body.altered = True
-        named = replace_codes(looked, lambda code: self._code(piece.pointer, "", code))
-        cleaned = clean(named)
-        body.notes.extend(note for note in cleaned.removed if note not in body.notes)
-        body.altered = body.altered or bool(cleaned.removed)
-        where = f"rest: {self._name(piece.part)}"
-        shown = shorten(cleaned.text, share, where)
-        if shown.characters or looked is not raw:
+        shown = shorten(raw, share, f"rest: {self._name(piece.part)}", lambda part: self._polished(part, piece, raw))
+        if shown.characters:
             if piece.part:
                 self._keep(piece.part, piece.pointer, "text/plain", len(raw))
-            left = max(0, len(raw) - (len(cleaned.text) - shown.characters))
-            self._gap(piece.pointer or "/content", "characters", left, piece.part)
+            self._gap(piece.pointer, "characters", shown.characters, piece.part)
         return shown.text
 
+    def _polished(self, part: str, piece: _Piece, raw: str) -> str:
+        """A part of a text, its start or its end, with codes named and cleaned."""
+        body = self._body
+        offset = 0 if len(part) == len(raw) or raw.startswith(part[:200]) else len(raw) - len(part)
 
-def _ends(text: str) -> str:
-    """Head and tail of a very long text, with a mark between that says how much lies there."""
-    head, tail = text[: _CLEANED_CHARACTERS * 3 // 4], text[-_CLEANED_CHARACTERS // 4 :]
-    return f"{head}\n[… {len(text) - len(head) - len(tail):,} characters …]\n{tail}"
+        def name(code: Code) -> str:
+            return self._code(piece.pointer, "", replace(code, start=code.start + offset, end=code.end + offset))
+
+        cleaned = clean(replace_codes(part, name))
+        body.notes.extend(note for note in cleaned.removed if note not in body.notes)
+        body.altered = body.altered or bool(cleaned.removed)
+        return cleaned.text
 
 
 def _shares(pieces: Sequence[_Piece], budget: int) -> list[int]:

@@ -236,12 +236,17 @@ def _items(value: JsonObject, pointer: str, _claims: bool, _data: bool) -> Sign 
             return Sign(f"{pointer}/failures", message, None, 0.9, len(failures) / (len(failures) + len(done)), value)
     for key in ("results", "responses", "rows", "items"):
         rows = value.get(key)
-        if isinstance(rows, list) and len(rows) > 1 and all(isinstance(row, Mapping) for row in rows):
+        if isinstance(rows, list) and len(rows) > 1 and all(isinstance(row, Mapping) for row in rows[:_ROWS]):
+            rows = rows[:_ROWS]
             bad = [index for index, row in enumerate(rows) if _explicit(row) or _only_error(row)]
             if bad and any(set(row) & {*_FALSE_FLAGS, "error", "skipped"} for row in rows):
                 row = rows[bad[0]]
                 return Sign(f"{pointer}/{key}/{bad[0]}", message_of(row), code_of(row), 0.8, len(bad) / len(rows), row)
     return None
+
+
+_ROWS = 500
+"""Rows of a batch that are looked at."""
 
 
 def _only_error(row: JsonObject) -> bool:

@@ -14,7 +14,6 @@ from anyact_server.types import (
     KINDS,
     SUCCESSES,
     Action,
-    Elision,
     ErrorInfo,
     Json,
     JsonObject,
@@ -280,10 +279,18 @@ def summarise(body: Body, verdict: Verdict, error: ErrorInfo | None, suspected: 
         return "ok: done, nothing was found"
     parts = [_shape(body.data)] if body.data is not None else []
     if body.blocks:
-        parts.append(f"{len(body.blocks)} picture{'s' if len(body.blocks) > 1 else ''} or sounds")
+        parts.append(_media_words(body.blocks))
     if body.elided:
         parts.append("shown in part")
     return _clip(f"ok: {', '.join(parts)}" if parts else "ok")
+
+
+def _media_words(blocks: Sequence[JsonObject]) -> str:
+    counts = [(sum(block["type"] == kind for block in blocks), word) for kind, word in _MEDIA]
+    return ", ".join(f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count)
+
+
+_MEDIA = (("image", "picture"), ("audio", "sound"))
 
 
 def _shape(value: Json) -> str:
@@ -300,9 +307,10 @@ def written(observation: Observation, body: str) -> str:
     lines: list[str] = []
     error = observation.error
     if error is not None:
-        lines += failure(error)
-        if " ".join(body.split()) in error.message:
+        plain = " ".join(body[:4000].split())
+        if len(body) < 4000 and plain in error.message:
             body = ""
+        lines += failure(error, told=bool(body) and plain.startswith(error.message[:200]))
     elif observation.suspected is not None:
         partial = observation.status == "partial"
         lines.append(f"[{observation.summary}]" if partial else suspicion(observation.suspected))
@@ -312,12 +320,10 @@ def written(observation: Observation, body: str) -> str:
         lines.append(body)
     lines += [f"note: {note}" for note in observation.notes]
     if observation.handle is not None:
-        lines.append(footer(observation.handle, _public(observation.elided)))
+        gaps = [gap for gap in observation.elided if not gap.pointer.startswith("/content")]
+        if gaps or observation.handle not in body:
+            lines.append(footer(observation.handle, gaps or observation.elided))
     return "\n".join(lines)
-
-
-def _public(elided: Sequence[Elision]) -> list[Elision]:
-    return [gap for gap in elided if gap.what != "characters" or not gap.pointer.startswith("/content")] or list(elided)
 
 
 def _clip(text: str) -> str:

@@ -24,9 +24,12 @@ def render(observation: Observation) -> str:
     return "\n".join([text, *lines]) if lines else text
 
 
-def failure(error: ErrorInfo) -> list[str]:
-    """A failure in at most three lines: what happened, what to do, what else would do."""
-    lines = [f"error ({error.kind}): {error.message}"]
+def failure(error: ErrorInfo, *, told: bool = False) -> list[str]:
+    """A failure in at most three lines: what happened, what to do, what else would do.
+
+    `told` says that the message follows as content and need not be repeated.
+    """
+    lines = [f"error ({error.kind}):" if told else f"error ({error.kind}): {error.message}"]
     advice = _advice(error)
     if advice:
         lines.append(advice)
@@ -55,9 +58,8 @@ def footer(handle: str, elided: Sequence[Elision]) -> str:
     named = [_gap(gap, handle) for gap in elided[:_GAPS]]
     if len(elided) > _GAPS:
         named.append(f"{len(elided) - _GAPS:,} more places")
-    views = "view page, grep, head, tail, raw, or jsonpath with a query such as $.a[0] or /a/0"
-    what = f"left out: {'; '.join(named)}. " if named else ""
-    return f"[{what}Whole result: read_observation {handle} ({views})]"
+    what = f"left out: {'; '.join(named)}; " if named else ""
+    return f"[{what}read_observation {handle}]"
 
 
 def _gap(gap: Elision, handle: str) -> str:

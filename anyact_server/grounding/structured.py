@@ -8,6 +8,7 @@ and everything else compact JSON. What does not fit is left out by JSON pointer,
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ import orjson
 
 from anyact_server.types import Json
 
-from .binaries import LONGEST, Code, replace_codes
+from .binaries import LONGEST, Code, ends, replace_codes
 from .encoding import dumps
 from .tokens import estimate
 
@@ -77,30 +78,42 @@ def fit(value: Json, budget: int, size: int, name: Name) -> Preview:
         size: bytes of the value as compact JSON; saves encoding what cannot fit.
         name: names the long codes in its strings, which are never shown.
     """
-    if size <= budget * 8 or size < 2000:
-        whole = _try(value, _WHOLE, name)
-        if len(whole.text) <= budget or estimate(whole.text) <= budget:
+    limit = budget * 8
+    if size <= limit or size < 2000:
+        whole = _try(value, _WHOLE, name, max(limit, 2000) * 2)
+        if whole is not None and (len(whole.text) <= budget or estimate(whole.text) <= budget):
             return whole
-    best = _try(value, _STEPS[0], name)
-    index = 0
-    for index in range(1, len(_STEPS)):
-        preview = _try(value, _STEPS[index], name)
-        if _over(preview.text, budget):
-            break
-        best = preview
-        if not preview.gaps:
-            return best
-    for items, chars in ((_STEPS[index][0], _STEPS[index - 1][1]), (_STEPS[index - 1][0], _STEPS[index][1])):
-        preview = _try(value, (items, chars), name)
-        if len(preview.text) > len(best.text) and not _over(preview.text, budget):
-            best = preview
+    best, low, high, step = None, 0, len(_STEPS), _FIRST
+    while low < high:
+        preview = _try(value, _STEPS[step], name, limit)
+        tokens = estimate(preview.text) if preview is not None else budget + 1
+        if preview is None or tokens > budget:
+            high = step
+            step = (low + high) // 2
+            continue
+        best, low = preview, step + 1
+        if not preview.gaps or tokens >= budget * _GOOD:
+            return preview
+        step = min(high - 1, max(low, _step_for(_STEPS[step][0] * budget * 0.97 / max(1, tokens))))
+    if best is None:
+        return _try(value, _STEPS[0], name, 1 << 60) or Preview("")
+    if low < len(_STEPS):
+        for mixed in ((_STEPS[low][0], _STEPS[low - 1][1]), (_STEPS[low - 1][0], _STEPS[low][1])):
+            preview = _try(value, mixed, name, limit)
+            if preview is not None and len(preview.text) > len(best.text) and estimate(preview.text) <= budget:
+                best = preview
     return best
 
 
-def _over(text: str, budget: int) -> bool:
-    return len(text) > budget and (len(text) > budget * 8 or estimate(text) > budget)
+def _step_for(items: float) -> int:
+    """The last step that shows at most so many items."""
+    return max(0, bisect_right(_STEPS, (items, 1 << 40)) - 1)
 
 
+_FIRST = 8
+"""The step that is tried first; the next is guessed from what it cost."""
+_GOOD = 0.85
+"""A preview that uses so much of the budget is good enough."""
 _WHOLE = (1 << 40, 1 << 40)
 _STEPS = tuple(
     (items, chars)
@@ -120,7 +133,9 @@ _STEPS = tuple(
         (50, 1000),
         (70, 1400),
         (95, 2000),
+        (110, 2400),
         (130, 2800),
+        (150, 3400),
         (180, 4000),
         (250, 5600),
         (350, 8000),
@@ -133,16 +148,26 @@ _STEPS = tuple(
 """Steps of what is shown: items of a list (keys of an object: at least 12, twice as many), characters of a string."""
 
 
-def _try(value: Json, step: tuple[int, int], name: Name) -> Preview:
-    pruner = _Pruner(step[0], step[1], name)
-    pruned = pruner.prune(value, "", 0)
-    return Preview(encode(str(pruned) if isinstance(pruned, Cut) else pruned), tuple(pruner.gaps))
+class _TooMuch(Exception):
+    """A preview has become longer than it may be."""
+
+
+def _try(value: Json, step: tuple[int, int], name: Name, limit: int) -> Preview | None:
+    """A preview at a step; None where it would have more than `limit` characters."""
+    pruner = _Pruner(step[0], step[1], name, limit)
+    try:
+        pruned = pruner.prune(value, "", 0)
+    except _TooMuch:
+        return None
+    text = encode(str(pruned) if isinstance(pruned, Cut) else pruned)
+    return Preview(text, tuple(pruner.gaps)) if len(text) <= limit or step is _WHOLE else None
 
 
 class _Pruner:
     """Copies a value with long lists, objects and strings cut; `gaps` holds every cut, and it stands in the copy."""
 
-    def __init__(self, items: int, chars: int, name: Name) -> None:
+    def __init__(self, items: int, chars: int, name: Name, limit: int) -> None:
+        self._left = limit
         self._items = items
         self._keys = max(12, items * 2)
         self._chars = chars
@@ -151,7 +176,12 @@ class _Pruner:
 
     def prune(self, value: Json, pointer: str, depth: int) -> Json:
         if isinstance(value, str):
-            return value if len(value) <= _SHORT else self._text(value, pointer)
+            text = value if len(value) <= _SHORT else self._text(value, pointer)
+            self._left -= len(text) if isinstance(text, str) else len(text.words)
+            if self._left < 0:
+                raise _TooMuch
+            return text
+        self._left -= 3
         if isinstance(value, Mapping):
             return self._whole(value, "keys", pointer) if depth >= _DEEPEST else self._object(value, pointer, depth)
         if isinstance(value, Sequence):
@@ -168,18 +198,18 @@ class _Pruner:
 
     def _text(self, value: str, pointer: str) -> Json:
         if len(value) > LONGEST:
-            named = replace_codes(value[:_LOOKED_AT], lambda code: self._name(pointer, code)) + value[_LOOKED_AT:]
-            if len(named) <= _SHORT or (named != value and len(named) <= self._chars * 1.25):
+            head, tail = ends(value, _LOOKED_AT, _LOOKED_AT // 4)
+            named = replace_codes(head, lambda code: self._name(pointer, code))
+            if not tail and (named != value and len(named) <= max(_SHORT * 8, self._chars * 1.25)):
                 return named
-            value = named
+            value = named if not tail else f"{named}{value[len(head) :]}"
         if len(value) <= self._chars * 1.25:
             return value
         left = len(value) - self._chars
-        head = int(self._chars * 0.75)
+        room = int(self._chars * 0.75)
         gap = Gap(pointer, "characters", left)
-        return self._cut(
-            pointer, "characters", left, f"{value[:head]} [{gap}] {value[len(value) - (self._chars - head) :]}"
-        )
+        words = f"{value[:room]} [{gap}] {value[len(value) - (self._chars - room) :]}"
+        return self._cut(pointer, "characters", left, words)
 
     def _object(self, value: Mapping[str, Any], pointer: str, depth: int) -> Json:
         shown: dict[str, Json] = {}
@@ -187,7 +217,12 @@ class _Pruner:
             if len(shown) >= self._keys:
                 shown["…"] = self._cut(pointer, "keys", len(value) - self._keys)
                 break
-            shown[key] = self.prune(part, f"{pointer}/{escape(str(key))}", depth + 1)
+            kind = type(part)
+            if kind in _SCALARS or (kind is str and len(part) <= _SHORT):
+                shown[key] = part
+                self._left -= 8
+            else:
+                shown[key] = self.prune(part, f"{pointer}/{escape(str(key))}", depth + 1)
         return shown
 
     def _list(self, value: Sequence[Any], pointer: str, depth: int) -> Json:
@@ -201,9 +236,10 @@ class _Pruner:
         return [*shown, self.prune(value[last], f"{pointer}/{last}", depth + 1)]
 
 
+_SCALARS = frozenset({int, float, bool, type(None)})
 _DEEPEST = 40
 _SHORT = 24
-_LOOKED_AT = 2_000_000
+_LOOKED_AT = 200_000
 """Characters of one string that are searched for codes."""
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from .binaries import ends, find_codes
 from .encoding import whole_surrogates
 from .tokens import estimate
 
@@ -49,91 +51,109 @@ def clean(text: str) -> Cleaned:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A text within a budget.
-
-    `lines` and `characters` say how much was left out; 0 and 0 when nothing was.
-    """
+    """A text within a budget; `characters` says how many were left out, 0 when none were."""
 
     text: str
     characters: int = 0
-    lines: int = 0
 
 
-def shorten(text: str, budget: int, where: str) -> Shortened:
+def shorten(text: str, budget: int, where: str, polish: Callable[[str], str] | None = None) -> Shortened:
     """Fit a text into a budget: its head, lines that sound like trouble, and its tail.
 
     Args:
-        text: the text, cleaned or not; only what is shown is looked at closely.
+        text: the text.
         budget: tokens.
         where: how the rest can be read, said at the gap.
+        polish: makes the parts of the text fit to be shown; of a long text only the two ends are ever polished.
     """
-    if len(text) <= budget or (len(text) <= budget * 8 and estimate(text) <= budget):
-        return Shortened(text)
-    per_token = max(1.0, len(text[:4000]) / max(1, estimate(text[:4000])))
-    for room in (0.92, 0.72, 0.5, 0.3, 0.15, 0.06):
-        shown = _cut(text, int(budget * per_token * room), where)
+    head, tail = (text, "") if len(text) <= _WHOLE else ends(text, _HEAD, _TAIL)
+    whole = len(head) + len(tail) == len(text)
+    if polish is not None:
+        head, tail = polish(head), polish(tail) if tail else ""
+    if whole:
+        text = head = head + tail
+        tail = ""
+        if len(text) <= budget or (len(text) <= budget * 8 and estimate(text) <= budget):
+            return Shortened(text)
+    per_token = max(1.0, len(head[:4000]) / max(1, estimate(head[:4000])))
+    shown = Shortened(text)
+    for room in (0.92, 0.8, 0.66, 0.5, 0.3, 0.15, 0.06, 0.03):
+        shown = _cut(text, head, tail, max(12, int(budget * per_token * room)), where)
         if estimate(shown.text) <= budget:
             return shown
-    return _cut(text, max(20, budget // 3), where)
+    return shown
 
 
-def _cut(text: str, room: int, where: str) -> Shortened:
-    """Head and tail of about `room` characters together, cut at line ends where there are any near."""
-    head_end = _line_end(text, int(room * 0.62))
-    tail_start = max(head_end, _line_start(text, len(text) - int(room * 0.26)))
-    middle = text[head_end:tail_start]
-    if not middle:
-        return Shortened(text)
-    findings = _findings(text, head_end, tail_start, int(room * 0.12))
-    lines = middle.count("\n")
+_WHOLE = 100_000
+"""Characters of a text that is polished whole."""
+_HEAD = 120_000
+_TAIL = 40_000
+
+
+def _cut(text: str, head: str, tail: str, room: int, where: str) -> Shortened:
+    """Head and tail of about `room` characters together, cut at line ends where there are any near.
+
+    `tail` is empty where `head` is the whole text.
+    """
+    upper = head[: _line_end(head, int(room * 0.62))]
+    lower = (tail or head[len(upper) :])[_line_start(tail or head[len(upper) :], int(room * 0.26)) :]
+    left = len(text) - len(upper) - len(lower)
+    if left <= 0:
+        return Shortened(upper + lower)
+    findings = _findings(text, len(upper), len(text) - len(lower), int(room * 0.12))
     total = text.count("\n") + 1
-    first = text.count("\n", 0, head_end) + 1
-    span = f", lines {first} to {first + lines} of {total}" if lines else ""
-    gap = f"[… {len(middle):,} of {len(text):,} characters left out{span}; {where}]"
+    first = upper.count("\n") + 1
+    last = total - lower.count("\n")
+    span = f", lines {first:,} to {last:,} of {total:,}" if last > first else ""
+    gap = f"[… {left:,} of {len(text):,} characters left out{span}; {where}]"
     if findings:
-        gap += "\n" + findings + "\n[…]"
-    head, tail = text[:head_end].rstrip("\n"), text[tail_start:].lstrip("\n")
-    return Shortened(f"{head}\n{gap}\n{tail}", len(middle), lines)
+        gap += f"\nnoticed between:\n{findings}\n[…]"
+    upper, lower = upper.rstrip("\n"), lower.lstrip("\n")
+    return Shortened("\n".join(part for part in (upper, gap, lower) if part), left)
 
 
 def _line_end(text: str, at: int) -> int:
-    """The end of a line shortly before `at`, or `at` itself where lines are long; never inside a surrogate pair."""
+    """The end of a line shortly before `at`, or `at` itself where lines are long."""
     found = text.rfind("\n", int(at * 0.7), at)
     return found + 1 if found >= 0 else at
 
 
-def _line_start(text: str, at: int) -> int:
-    span = len(text) - at
-    found = text.find("\n", at, at + int(span * 0.3))
+def _line_start(text: str, room: int) -> int:
+    """Where the last `room` characters begin, at the start of a line where one is near."""
+    at = max(0, len(text) - room)
+    found = text.find("\n", at, at + int(room * 0.3))
     return found + 1 if found >= 0 else at
+
+
+_SEARCHED = 200_000
+"""Characters after the head and before the tail that are searched for lines that sound like trouble."""
 
 
 def _findings(text: str, start: int, end: int, room: int) -> str:
     """Lines of the left-out middle that sound like trouble, numbered, folded when they repeat, within `room`."""
     if room < 80:
         return ""
+    number = text.count("\n", 0, start) + 1
     found: list[str] = []
-    seen: dict[str, int] = {}
-    used = 0
-    position, number = start, text.count("\n", 0, start) + 1
-    limit = min(end, start + 2_000_000)
-    for match in _ALARM.finditer(text, start, limit):
-        if match.start() < position:
-            continue
-        begin = text.rfind("\n", start, match.start()) + 1 or start
-        stop = text.find("\n", match.start(), limit)
-        stop = limit if stop < 0 else stop
-        number += text.count("\n", position, begin)
-        position = begin
-        line = text[begin : min(stop, begin + 160)].strip()
-        key = re.sub(r"\d+", "0", line)
-        seen[key] = seen.get(key, 0) + 1
-        if seen[key] == 1:
-            used += len(line) + 8
-            if used > room:
-                break
-            found.append(f"{number}: {line}")
-        position, number = stop + 1, number + 1
-        if sum(seen.values()) >= 400:
-            break
+    seen: set[str] = set()
+    used, position = 0, start
+    for begin, stop in ((start, min(end, start + _SEARCHED)), (max(start + _SEARCHED, end - _SEARCHED), end)):
+        for match in _ALARM.finditer(text, begin, max(begin, stop)):
+            if match.start() < position:
+                continue
+            line_at = max(text.rfind("\n", start, match.start()) + 1, start)
+            number += text.count("\n", position, line_at)
+            line_end = text.find("\n", match.start(), end)
+            line_end = end if line_end < 0 else line_end
+            position = line_at
+            line = text[line_at : min(line_end, line_at + 160)].strip()
+            key = re.sub(r"\d+", "0", line)
+            if key not in seen and not find_codes(line):
+                seen.add(key)
+                used += len(line) + 8
+                if used > room:
+                    return "\n".join(found)
+                found.append(f"{number}: {line}")
+            number += text.count("\n", position, min(line_end + 1, len(text)))
+            position = line_end + 1
     return "\n".join(found)
