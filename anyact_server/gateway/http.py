@@ -195,13 +195,17 @@ def listening(host: str, port: int) -> socket.socket:
     Raises:
         UsageError: the address cannot be used; names it and the cause.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=family_of(host), backlog=2048)
     except OSError as error:
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror or error}", hint="Choose another host or port."
         ) from error
+
+
+def family_of(host: str) -> socket.AddressFamily:
+    """The address family of a host as it is written."""
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 class _Served(uvicorn.Server):
@@ -219,7 +223,11 @@ class _Served(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except SystemExit:
+            # Uvicorn leaves the process when the application does not start; here the caller decides.
+            self.should_exit = True
         if self.started:
             self._when_started()
 
