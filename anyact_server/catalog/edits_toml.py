@@ -46,7 +46,7 @@ def drop_table(text: str, path: Sequence[str], file: str) -> str:
         place = place[key]
     kept: list[str] = []
     inside = False
-    for line in text.splitlines(keepends=True):
+    for line in re.split(r"(?<=\n)", text):
         head = _HEAD.match(line.rstrip("\r\n"))
         if head is not None and (keys := _keys(head[1])) is not None:
             inside = keys[: len(path)] == list(path)

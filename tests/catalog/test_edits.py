@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyact_server.catalog.edits import drop, put, read_json, read_text, save, section
@@ -99,6 +99,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=4), KEYS, KEYS, VALUES, st.sampled_from([None, 1, 2, 4, "\t"]))
 def test_any_file_means_what_was_asked_for_after_a_change(
     body: dict[str, Any], outer: str, inner: str, value: Any, indent: Any
