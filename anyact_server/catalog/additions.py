@@ -194,7 +194,10 @@ def _existing(config: Path, addition: Addition, overwrite: bool) -> None:
         raise ConfigError(f"{config} is no JSON object", origin=Origin(str(config)), hint='Write {"mcpServers": {}}.')
     servers = value.get(section(value))
     there = servers.get(addition.name) if isinstance(servers, dict) else None
-    if there is not None and there != addition.entry and not overwrite:
+    same = isinstance(there, dict) and {**there, "command": None} == {**addition.entry, "command": None}
+    if addition.launch.environment is None:
+        same = there == addition.entry
+    if there is not None and not same and not overwrite:
         raise UsageError(
             f"{config} already has another server named {addition.name!r}",
             hint="Add --replace to replace it, or --name for another name.",
@@ -224,7 +227,7 @@ def _manifest(wish: Wish, around: Surroundings) -> tuple[Manifest, tuple[Bundle,
         return find_manifest(what, around.folders), None
     except UnknownServer as error:
         if file.is_file() and os.access(file, os.X_OK) and os.sep in what:
-            return _command((str(file), *wish.words), around), None
+            return _command((str(file),), around), None
         raise UnknownServer(
             f"nothing known is named {what!r}",
             hint=f"{error.hint or ''} For a package write npm:{what} or pypi:{what}, for a program: -- {what} ARGS.",
@@ -329,7 +332,7 @@ def _asked(recipe: Recipe, wish: Wish, manifest: Manifest, around: Surroundings)
 
 def name_of(text: str) -> str:
     """A short name out of a package, a path or a reverse-DNS name."""
-    stem = re.split(r"[/\\]", text.rstrip("/\\"))[-1]
+    stem = re.split(r"[/\\]", re.split(r"[\[<>=~!;]", text)[0].rstrip("/\\"))[-1]
     stem = re.sub(r"\.(?:py|js|mjs|ts|sh|exe|cmd|mcpb|json)$", "", stem.split("@")[0])
     stem = re.sub(r":[\w.-]+$", "", stem)
     short = stem
