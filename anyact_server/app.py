@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,24 +17,47 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from . import __version__
 from .access import Rules
-from .catalog import Catalog, ConfigSet, Discovery, Store, Watch, read_configs
+from .catalog import (
+    Catalog,
+    ConfigSet,
+    Discovery,
+    Finding,
+    Store,
+    Watch,
+    action_id,
+    of_entry,
+    of_error,
+    of_snapshot,
+    read_configs,
+    worth_reading,
+)
 from .dispatch import Dispatcher, Runs, Silent
 from .downstream import Pool
+from .errors import AnyActError, DownstreamError, RemoteError, UnknownServer
 from .gateway import Parts
-from .grounding import Artifacts, Grounder
+from .grounding import Grounder, open_store
 from .interfaces import Caller, Clock
 from .reliability import Ledger
 from .retrieval import Index, VectorStore, load
 from .settings import Settings, from_environment, home_folder
 from .settings import load as load_settings
 from .telemetry import MASK, logger
-from .types import CatalogChange, Limits, ServerSpec
+from .types import CatalogChange, Limits, ServerSpec, ServerStatus
 
 LOG = logger("app")
 USER_CONFIG = "config.json"
 """The user's own configuration file in the home folder, where `anyact add` writes."""
 Flags = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """How reading a server ended: the error if any, and the seconds it took."""
+
+    error: AnyActError | None
+    seconds: float
 
 
 class SystemClock:
@@ -164,6 +187,70 @@ class App:
         """The caller that stands for the person at this machine, who can answer no questions of servers."""
         return Silent()
 
+    # --- looking at servers
+
+    def status(self, server: str) -> ServerStatus:
+        """The state of a server with what the catalog knows of it. Raises UnknownServer."""
+        status = self.downstreams.status(server)
+        actions = self.catalog.of_server(server)
+        stale = any(action.state == "stale" for action in actions)
+        return replace(status, actions=len(actions), stale=stale)
+
+    def health(self) -> dict[str, Any]:
+        """Counts for a health check: it tells nothing that a stranger may not know."""
+        if not self._stands.is_set():
+            return {"status": "starting"}
+        return {"status": "ok", "version": __version__, "actions": len(self.catalog.actions())}
+
+    async def read_servers(self, names: Sequence[str], done: Callable[[str], None] = lambda _: None) -> dict[str, Read]:
+        """Read what servers offer now, a few at once.
+
+        Args:
+            names: the servers.
+            done: told each server's name as soon as it is read.
+
+        Returns:
+            How each ended, by name; servers whose entry is faulty or disabled are left out.
+        """
+        ended: dict[str, Read] = {}
+        limit = anyio.CapacityLimiter(self.settings.parallel_starts)
+
+        async def read(name: str) -> None:
+            async with limit:
+                started = self._clock.monotonic()
+                error: AnyActError | None = None
+                try:
+                    await self.discovery.refresh(name)
+                except (DownstreamError, RemoteError) as caught:
+                    error = caught
+                ended[name] = Read(error, self._clock.monotonic() - started)
+                done(name)
+
+        async with anyio.create_task_group() as group:
+            for name in names:
+                if worth_reading(self.catalog.spec(name)):
+                    group.start_soon(read, name)
+                else:
+                    done(name)
+        return ended
+
+    async def diagnose(self, names: Sequence[str], done: Callable[[str], None] = lambda _: None) -> list[Finding]:
+        """What is wrong with servers, and the cures; reads each of them."""
+        ended = await self.read_servers(names, done)
+        findings = []
+        for name in names:
+            spec = self.catalog.spec(name)
+            finding = of_entry(spec)
+            if finding is None:
+                read = ended[name]
+                snapshot = self.catalog.snapshot(name)
+                if read.error is not None or snapshot is None:
+                    finding = of_error(spec, read.error or UnknownServer(f"nothing is known of {name}"))
+                else:
+                    finding = of_snapshot(spec, snapshot, self.catalog.of_server(name), read.seconds)
+            findings.append(finding)
+        return findings
+
     # --- opening
 
     def _open(self) -> None:
@@ -173,7 +260,7 @@ class App:
         self.catalog = Catalog(Store(home), specs)
         self.downstreams = Pool(specs, settings, clock=clock)
         self.reliability = Ledger(home / "ledger.sqlite", clock)
-        self.grounder = Grounder(Artifacts(home / "results", settings, clock), settings, clock)
+        self.grounder = Grounder(open_store(home, settings, clock), settings, clock)
         self.searcher = Index(load(settings), store=VectorStore(home / "vectors.sqlite"), folder=home / "index")
         self.space = Dispatcher(
             self.catalog, self.downstreams, self.searcher, self.reliability, self.grounder, self.rules, settings, clock
@@ -189,6 +276,7 @@ class App:
             self.reliability,
             self.runs,
             settings,
+            action_id,
         )
 
     async def _live(self, stop: anyio.Event, closed: anyio.Event) -> None:

@@ -10,7 +10,8 @@ spoken to, how actions are searched, or who asks.
 from .catalog import Catalog
 from .config import ConfigSet, read_configs
 from .config_entry import Problem
-from .discovery import Discovery
+from .diagnosis import Finding, of_entry, of_error, of_snapshot
+from .discovery import Discovery, worth_reading
 from .lock import Holder, HomeLock
 from .naming import action_id
 from .repair import Repaired, repair
@@ -22,6 +23,7 @@ __all__ = [
     "Catalog",
     "ConfigSet",
     "Discovery",
+    "Finding",
     "Holder",
     "HomeLock",
     "Problem",
@@ -29,6 +31,10 @@ __all__ = [
     "Store",
     "Watch",
     "action_id",
+    "of_entry",
+    "of_error",
+    "of_snapshot",
     "read_configs",
     "repair",
+    "worth_reading",
 ]

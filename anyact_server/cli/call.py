@@ -62,9 +62,8 @@ def show(observation: Observation) -> None:
     click.echo(observation.text or observation.summary)
     if observation.error and observation.error.hint:
         note(f"cure: {observation.error.hint}")
-    note(
-        f"[{observation.status}] {observation.action or ''} in {observation.seconds:.2f} s, about {observation.tokens.shown} tokens"
-    )
+    what = observation.action or ""
+    note(f"[{observation.status}] {what} in {observation.seconds:.2f} s, about {observation.tokens.shown} tokens")
 
 
 @click.command()
@@ -129,9 +128,10 @@ def parse_tasks(text: str) -> list[Task]:
         )
     tasks = []
     for number, entry in enumerate(entries, 1):
-        if not isinstance(entry, dict) or not isinstance(entry.get("action", entry.get("tool")), str):
+        action = entry.get("action", entry.get("tool")) if isinstance(entry, dict) else None
+        if not isinstance(action, str):
             raise UsageError(f"task {number} names no action", hint='Each task needs "action": "<id>".')
-        chosen = Call(entry.get("action", entry.get("tool")), entry.get("arguments"), timeout_s=entry.get("timeout_s"))
+        chosen = Call(action, entry.get("arguments"), timeout_s=entry.get("timeout_s"))
         wanted = entry.get("depends_on") or ()
         wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
         tasks.append(Task(str(entry.get("id", number)), chosen, wanted, entry.get("on_error", "stop_dependents")))

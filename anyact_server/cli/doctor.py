@@ -35,18 +35,17 @@ def doctor(place: Place, as_json: bool, names: tuple[str, ...]) -> int:
         chosen = [spec.name for spec in app.catalog.specs() if not names or spec.name in names]
         with progress("looking", len(chosen), as_json=as_json) as bar:
             findings = await app.diagnose(chosen, bar.step)
-        told = [*app.conditions(), *findings]
         configuration = problems(place)
         if as_json:
-            show_json({"configuration": configuration, "findings": told})
+            show_json({"configuration": configuration, "findings": findings})
         else:
             for problem in configuration:
                 click.echo(f"{click.style('config  ', fg='yellow')} {problem}")
-            for finding in told:
+            for finding in findings:
                 show(finding)
             if not chosen:
                 note("no servers are configured; add one: anyact add time")
-        return FAILED if any(f.health == "broken" for f in told) or configuration else DONE
+        return FAILED if any(f.health == "broken" for f in findings) or configuration else DONE
 
     return with_app(place, work)
 

@@ -69,7 +69,7 @@ def held(home: Path, files: list[str]) -> bool:
     theirs = told.get("files")
     if files and theirs is not None and theirs != files:
         raise HomeLocked(
-            f"{home} is served by process {told.get('pid')} with other configuration files: {', '.join(theirs) or 'none'}",
+            f"{home} is served by process {told.get('pid')} with other files: {', '.join(theirs) or 'its own'}",
             hint="Give this one a home of its own: --home DIR",
         )
     return True

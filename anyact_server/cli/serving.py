@@ -14,14 +14,11 @@ from anyact_server.app import App, Place, problems
 from anyact_server.catalog import HomeLock
 from anyact_server.gateway import (
     FrontServer,
-    Guard,
     HomeSocket,
     RelayServer,
     TransparentEndpoints,
     http_app,
-    listen_check,
     listening,
-    rest_routes,
     serve_http,
     serve_stdio,
 )
@@ -81,7 +78,6 @@ def over_http(options: Options, host: str, port: int, allow_hosts: Sequence[str]
     if given:
         MASK.protect([given])
     tokens = Tokens(place.home, given={"environment": given} if given else {})
-    listen_check(host, tokens_exist=tokens.exist())
     with holding(place, f"http://{host}:{port}/mcp"):
         run_async(partial(_http, place, tokens, host, port, allow_hosts, allow_origins))
 
@@ -133,12 +129,11 @@ async def _http(
         tokens,
         place.settings,
         health=app.health,
-        extra_routes=[*endpoints.routes(), *rest_routes(app.ready, place.settings)],
+        extra_routes=endpoints.routes(),
         running=[app.running, endpoints.running],
     )
-    guarded = Guard(web, host, allow_hosts, allow_origins)
     note(f"serving MCP at http://{_shown(host)}:{bound}/mcp, REST at http://{_shown(host)}:{bound}/v1")
-    await serve_http(guarded, sock)
+    await serve_http(web, sock)
 
 
 def _shown(host: str) -> str:

@@ -9,20 +9,26 @@ turns their values into what a client reads.
 
 from .callers import ClientCaller
 from .front import Front
+from .home_socket import HomeSocket
 from .http import Identified, McpEndpoint, both, http_app, listening, serve_http
 from .parts import Parts, Ready, Runs, ready
+from .relay import RelayServer
 from .server import FrontServer
 from .stdio import serve_stdio
+from .transparent import TransparentEndpoints
 
 __all__ = [
     "ClientCaller",
     "Front",
     "FrontServer",
+    "HomeSocket",
     "Identified",
     "McpEndpoint",
     "Parts",
     "Ready",
+    "RelayServer",
     "Runs",
+    "TransparentEndpoints",
     "both",
     "http_app",
     "listening",
