@@ -269,8 +269,7 @@ class Calling:
         others = await self._alternatives(action, observation.error.kind, principal)
         if not others:
             return observation
-        told = f"[These may do the same: {', '.join(others)}]"
-        text = f"{observation.text or observation.summary}\n{told}"
+        text = f"{observation.text or observation.summary}\ninstead: {', '.join(others)}"
         return replace(observation, text=text, error=replace(observation.error, alternatives=others))
 
     async def _refused(self, error: AnyActError, action: Action, call: Call, principal: Principal) -> Acted:
@@ -349,7 +348,7 @@ def _noted(observation: Observation, notes: Sequence[str], quiet: Sequence[str] 
         return observation
     text = observation.text
     if notes:
-        text = "\n".join([text or observation.summary, *(f"[{one}]" for one in notes)])
+        text = "\n".join([text or observation.summary, *(f"note: {one}" for one in notes)])
     return replace(observation, notes=(*observation.notes, *notes, *quiet), text=text)
 
 

@@ -257,6 +257,7 @@ class Grounder:
     """Judges by the flag and by a verdict that the test may fix; renders the texts as they are."""
 
     verdict: Verdict | None = None
+    error_verdict: Verdict | None = None
     values: dict[tuple[str, str], Json] = field(default_factory=dict)
 
     def judge(self, result: JsonObject, action: Action | None) -> Verdict:
@@ -266,6 +267,8 @@ class Grounder:
         return Verdict(Kind.UPSTREAM_5XX if failed else Kind.OK, detected_by="isError" if failed else "local")
 
     def judge_error(self, error: Exception) -> Verdict:
+        if self.error_verdict is not None:
+            return self.error_verdict
         if isinstance(error, DownstreamError):
             return Verdict(error.kind, error.message, detected_by="transport", retry_after_s=error.retry_after_s)
         if isinstance(error, RemoteError):
