@@ -227,6 +227,10 @@ def _errors(value: JsonObject, pointer: str, claims: bool, data: bool) -> Sign |
 
 def _items(value: JsonObject, pointer: str, _claims: bool, _data: bool) -> Sign | None:
     """Batches: a list of failures, or results of which some say that they failed."""
+    shards = value.get("_shards")
+    if isinstance(shards, Mapping) and isinstance(shards.get("failed"), int) and 0 < shards["failed"] <= _most(shards):
+        message = message_of(shards.get("failures")) or "a part of the index could not be searched: 5xx of shards"
+        return Sign(f"{pointer}/_shards", message, 503, 0.8, shards["failed"] / _most(shards), value)
     failures = value.get("failures", value.get("failed"))
     if isinstance(failures, list) and failures and all(isinstance(item, Mapping | str) for item in failures):
         done = next((value[key] for key in ("completed", "succeeded", "successes", "successful") if key in value), None)
@@ -243,6 +247,11 @@ def _items(value: JsonObject, pointer: str, _claims: bool, _data: bool) -> Sign 
                 row = rows[bad[0]]
                 return Sign(f"{pointer}/{key}/{bad[0]}", message_of(row), code_of(row), 0.8, len(bad) / len(rows), row)
     return None
+
+
+def _most(shards: JsonObject) -> int:
+    total = shards.get("total")
+    return total if isinstance(total, int) and not isinstance(total, bool) else 0
 
 
 _ROWS = 500
@@ -263,7 +272,7 @@ def _status(value: JsonObject, pointer: str, claims: bool, data: bool) -> Sign |
     status = value.get("status", value.get("state"))
     if isinstance(status, str) and _BAD_STATUS.fullmatch(status):
         if claims and value.get("found") is False and not data:
-            return Sign(f"{pointer}/status", message_of(value) or status, status, 0.6, fields=value)
+            return Sign(f"{pointer}/status", message_of(value) or status, status, 0.7, fields=value)
         if not claims and not data:
             return Sign(f"{pointer}/status", message_of(value) or status, code_of(value), 0.85, fields=value)
     return None

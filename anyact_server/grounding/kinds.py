@@ -50,12 +50,13 @@ _WORDS = _rules(
     (
         Kind.RATE_LIMITED,
         r"rate.?limit|too many requests|ratelimited|throttl|quota (?:exceeded|exhausted)|retry later|slow down"
-        r"|resource_?exhausted|requests? limit|过于频繁|频率|レート制限|usage limit|limit of requests|429",
+        r"|resource_?exhausted|requests? limit|usage limit|limit of requests|过于频繁|频率|レート制限",
     ),
     (
         Kind.NOT_FOUND,
         r"unknown tool|tool ['\"`]?[\w./:-]+['\"`]? (?:was )?(?:not found|is not (?:known|available|registered))"
-        r"|no (?:such )?tool (?:named|called)|unknown method|method not found",
+        r"|no (?:such )?tool (?:named|called)|unknown method|method not found"
+        r"|do(?:es)? not exist or (?:you|the)|not found or (?:you|access|no access|already)",
     ),
     (
         Kind.INVALID_ARGS,
@@ -63,124 +64,150 @@ _WORDS = _rules(
         r"|missing (?:\d+ )?required|required (?:argument|parameter|property|field)|is a required property"
         r"|invalid_type|invalid_enum|invalid_arguments|zoderror|fieldvalidation|unexpected keyword argument"
         r"|arguments? (?:is|are) (?:required|missing|invalid)|missing (?:arguments?|parameters?|fields?)"
-        r"|unknown (?:parameter|argument|option|field)|additional properties|unrecognized_?keys?|graphql_validation",
+        r"|unknown (?:parameter|argument|option|field)|additional properties|unrecognized_?keys?|graphql_validation"
+        r"|err_(?:unsafe_port|invalid|aborted|unknown_url)|(?:quer(?:y|ies)|statements?|values?|types?"
+        r"|formats?) (?:\w+ )?"
+        r"(?:is|are) not allowed|only .{3,40} (?:are|is) (?:allowed|supported|permitted)"
+        r"|unsupported (?:operat|ur[il]|scheme"
+        r"|protocol|format|type|value|language|expression|character|file (?:type|format|extension))|invalid scheme",
     ),
+    (Kind.PERMISSION, r"\be(?:acces|perm)\b"),
     (
         Kind.TIMEOUT,
         r"\btime[d-]? ?out\b|timeout|deadline (?:exceeded|expired)|etimedout|timelimit|took too long|超时|タイムアウト"
-        r"|did not (?:respond|answer) within",
+        r"|did not (?:respond|answer|finish|complete) within|within \d+ ?(?:s|ms|sec\w*|min\w*)\b",
     ),
     (
         Kind.UNAVAILABLE,
         r"enotfound|econnrefused|econnreset|ehostunreach|enetunreach|eai_again|getaddrinfo|fetch failed"
-        r"|name or service not known|name ?resolution|failed to resolve|could not resolve|nodename nor servname"
-        r"|no address associated|dns|connection (?:refused|reset|error|failed|closed|aborted|attempts? failed)"
-        r"|connect(?:ion)?error|cannot connect|can't connect|could not connect|unable to connect|failed to connect"
-        r"|error connecting|not connected to|connectionrefused|max retries exceeded|newconnectionerror"
-        r"|failed to establish|network (?:error|is unreachable|unreachable|failure|request failed)|socket hang up"
+        r"|failed to fetch\b"
+        r"|name or service not known|name ?resolution|(?:failed to|could not|cannot) resolve (?:host|name"
+        r"|address|domain|'|\")"
+        r"|failed to resolve\b.{0,40}(?:errno|dns)|nodename nor servname|no address associated|\bdns\b"
+        r"|connection (?:refused|reset|error|failed|closed|aborted|attempts? failed)|connect(?:ion)?error"
+        r"|cannot connect"
+        r"|can't connect|could not connect|unable to connect|failed to connect|error connecting"
+        r"|not connected to|need to connect"
+        r"|connectionrefused|max retries exceeded|newconnectionerror|failed to establish"
+        r"|network (?:error|is unreachable|unreachable|failure|request failed)|socket hang up"
         r"|net::err_(?:name|connection|internet|network|address|proxy|tunnel)|no route to host|host unreachable"
         r"|server (?:is )?(?:down|unreachable|offline|not running|has gone away)"
-        r"|service (?:is )?(?:currently |temporarily )?"
-        r"unavailable|temporarily unavailable|currently unavailable|request to \S+ failed|connect call failed"
-        r"|cannot reach|unreachable|is not running\b|ssl(?:error| handshake)|all connection attempts failed"
-        r"|error sending request"
-        r"|client(?:connector)?error\b.*connect|http connection|could not reach|unable to reach|backend unavailable",
+        r"|service (?:is )?(?:currently |temporarily )?unavailable|(?:temporarily|currently) unavailable"
+        r"|request to \S+ failed|connect call failed|cannot reach|unreachable|is not running\b|ssl(?:error"
+        r"| handshake)"
+        r"|error sending request|could not reach|unable to reach|backend unavailable"
+        r"|failed to (?:launch|start) (?:the )?(?:browser|chrom|server|process)",
     ),
     (
         Kind.AUTH,
         r"unauthori[sz]ed|unauthenticated|authenticat(?:e|ion) (?:failed|required|error|is required)"
-        r"|authenticationexception"
-        r"|not authenticated|authenticate first|invalid[ _](?:\w+[ _])?(?:token|api[ _-]?key|credentials?"
-        r"|auth|grant|client)\b"
+        r"|authenticationexception|not authenticated|authenticate first"
+        r"|invalid[ _](?:\w+[ _])?(?:token|api[ _-]?key|credentials?|auth|grant|client)\b"
         r"|(?:token|credentials?|session|login|api key) (?:has |have |is |was |were )?(?:expired|revoked|invalid)"
         r"|token_revoked|token_expired|expired token|invalid_auth|not_authed|bad credentials|wrong password"
         r"|(?:missing|no|requires? an?|set|need|provide|without|configure) (?:\w+[ _]){0,3}"
         r"(?:api[ _-]?key|access[ _]token|auth token|credentials?|cloud_id|token|password)\b"
-        r"|api[ _-]?key (?:is )?(?:not|missing|required|must)|\b[A-Z_]*(?:API_KEY|TOKEN|SECRET)\b (?:is "
-        r"|environment|not |must)"
-        r"|(?:environment variable|env var)[^.]{0,40}(?:key|token|secret)|please (?:log|sign) ?in"
-        r"|not logged in|log in to|sign in to"
-        r"|login required|requires? (?:a )?(?:login|authentication)|noauth|credentials (?:are|were) (?:not|missing)"
-        r"|default credentials|could not load credentials|password authentication failed|no password supplied"
-        r"|no user given"
-        r"|login failed|invalid_token|credential",
+        r"|(?:get|obtain|refresh|acquire) (?:\w+[ _]){0,3}access_?token"
+        r"|api[ _-]?key (?:is )?(?:not|missing|required|must)"
+        r"|\b[A-Z_]*(?:API_KEY|TOKEN|SECRET)\b (?:is |environment|not |must|to be)"
+        r"|(?:environment variable|env var)[^.]{0,40}(?:key|token|secret)|please (?:log|sign) ?in|not logged in"
+        r"|log in to|sign in to|login required|requires? (?:a )?(?:login|authentication)|noauth"
+        r"|credentials (?:are|were) (?:not|missing)|default credentials|could not load credentials"
+        r"|password authentication failed|no password supplied|no user given|login failed|sign-in page|credential",
     ),
+    (Kind.CONFLICT, r"already exists?\b|eexist|unique constraint|database is locked"),
     (
         Kind.PERMISSION,
-        r"permission.?den|eacces|eperm\b|access (?:is )?denied|forbidden|not (?:permitted|authori[sz]ed)"
-        r"|not_in_channel"
+        r"permission.?den|access (?:is )?denied|forbidden|not (?:permitted|authori[sz]ed)|not_in_channel"
         r"|insufficient[ _](?:scope|permission|privilege|rights)|permissionerror|operation not permitted"
-        r"|outside (?:of )?(?:the )?"
-        r"(?:allowed|permitted|workspace|working|project|root|sandbox)|not (?:with)?in (?:the "
-        r"|any )?(?:allowed|permitted)|path not allowed"
-        r"|path is not allowed|is not allowed to\b|not allowed (?:for|by|to) |(?:blocked|refused|denied"
-        r"|rejected|disallowed) (?:by|to|for|because)"
-        r"|refusing to|read-?only (?:database|file ?system|mode|transaction|file|replica)|readonly"
-        r"|not writ(?:e)?able|not readable"
-        r"|private (?:ip|address|network)|path traversal|must be within|escapes? the"
-        r"|admin(?:istrator)? (?:rights|privileges)"
-        r"|can't write against a read only|noperm\b|not allowed list|security (?:policy|restriction|reasons"
-        r"|violation)"
-        r"|command (?:is )?(?:not allowed|blocked)|not accessible|secret gate|allowed director"
-        r"|do(?:es)? not have (?:the )?(?:permission|access)",
+        r"|outside (?:of )?(?:the )?(?:allowed|permitted|workspace|working|project|root|sandbox)"
+        r"|not (?:with)?in (?:the |any )?(?:allowed|permitted)|(?:path|directory|folder|file|url|host|domain|command)"
+        r"\b[^.]{0,80}not allowed|is not allowed to\b|not allowed (?:for|by|to) "
+        r"|(?:blocked|refused|denied|rejected|disallowed) (?:by|to|for|because)|refusing to"
+        r"|read-?only (?:database|file ?system|mode|transaction|file|replica)|readonly|not writ(?:e)?able"
+        r"|not readable"
+        r"|private (?:ip|address|network)|path traversal|must (?:be|stay) within|escapes? the"
+        r"|admin(?:istrator)? (?:rights|privileges)|can't write against a read only|noperm\b|not allowed list"
+        r"|security (?:policy|restriction|reasons|violation)|command (?:is )?(?:not allowed|blocked)|not accessible"
+        r"|secret gate|allowed director|do(?:es)? not have (?:the )?(?:permission|access)|missing_scope",
     ),
     (
         Kind.CONFLICT,
-        r"already (?:exists?|in use|open|running|been|exported|registered|taken|started|initiali[sz]ed)"
-        r"|eexist|conflict\b|duplicate"
-        r"|unique constraint|database is locked|is locked|lock (?:is )?held|busy|nothing (?:to|staged"
-        r"|added to) commit|nothing to commit"
-        r"|no dialog|not (?:yet )?(?:initiali[sz]ed|indexed|loaded|opened)|not been (?:indexed|initiali[sz]ed|loaded)"
+        r"already (?:in use|open|running|been|exported|registered|taken|started|initiali[sz]ed)|conflict\b|duplicate"
+        r"|is locked|lock (?:is )?held|busy|nothing (?:to|staged|added to) commit|nothing to commit|no dialog"
+        r"|not (?:yet )?(?:initiali[sz]ed|indexed|loaded|opened)|not been (?:indexed|initiali[sz]ed|loaded)"
         r"|(?:is|are) not empty|no (?:open|active) (?:browser|page|tab|dialog|document|project)|wrong state"
         r"|precondition"
-        r"|changed since|modified since|version mismatch|no changes (?:added|staged|to)|no modal state",
+        r"|changed since|modified since|version mismatch|no changes (?:added|staged|to)|modal state"
+        r"|only be (?:used|called|done) (?:when|while|after)",
+    ),
+    (
+        Kind.UNAVAILABLE,
+        r"command ['\"`]?[\w.-]+['\"`]? not found|(?:is|are) not installed|executable (?:doesn't|does not|not)"
+        r"|not (?:be )?found (?:in|on) (?:the |your )?(?:system )?path|no module named|cannot find module"
+        r"|module ?not ?found"
+        r"|spawn \S+ enoent|browser .{0,40}not (?:found|installed)|please install|playwright install|libreoffice"
+        r"|could not find (?:chrome|browser)",
     ),
     (
         Kind.NOT_SUPPORTED,
         r"not (?:yet )?(?:supported|implemented)|unsupported|notimplemented|no longer supported"
-        r"|not available (?:in|on|for)"
-        r"|only available (?:in|on|to|for)|(?:feature|platform|version) (?:is )?not|deprecated and removed",
-    ),
-    (
-        Kind.UNAVAILABLE,
-        r"command ['\"`]?[\w.-]+['\"`]? not found|(?:is|are) not installed|not (?:be )?found (?:in"
-        r"|on) (?:the |your )?(?:system )?path"
-        r"|executable (?:doesn't|does not|not)|no module named|cannot find module|module ?not ?found|spawn \S+ enoent"
-        r"|browser .{0,40}not (?:found|installed)|please install|playwright install|chromium|libreoffice"
-        r"|could not find (?:chrome|browser)",
-    ),
-    (
-        Kind.NOT_FOUND,
-        r"not[ _]found|enoent|no such|do(?:es)?(?: not|n't) exist|did not exist|non-?existent|is missing: "
-        r"|unknown (?:id|key|name|user|link|session)"
-        r"|could(?: not|n't) (?:be )?f(?:ind|ound)|cannot find|can't find|unable to find|no \w+ (?:named"
-        r"|called|with (?:the )?(?:id|name|key|path))"
-        r"|not_found|notfound|no (?:[\w-]+ ){1,4}(?:found|exists?|stored|matches|matching)\b|not exist"
-        r"|is unknown|unknown (?:repository|table|column|file|resource)"
-        r"|there is no \w+|isn't in|is not in (?:this|the)|bad revision|unknown revision|pathspec"
-        r"|不存在|未找到|找不到|見つかりません",
-    ),
-    (
-        Kind.UPSTREAM_5XX,
-        r"internal server error|bad gateway|gateway time-?out|server error|upstream (?:error|failure)|\b5\d\d\b",
+        r"|not available (?:in|on|for)|only available (?:in|on|to|for)|(?:feature|platform|version) (?:is )?not"
+        r"|deprecated and removed|\b[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+ (?:to be|is not|must be|not) set",
     ),
     (
         Kind.INVALID_ARGS,
-        r"\binvalid\b|must (?:be|have|contain|match|start|not|specify|provide)|should be|expected\b|required"
-        r"|missing|malformed"
-        r"|syntax error|parse error|pars(?:e|ing)\b|unparse?able|not a valid|is not valid|cannot be empty"
-        r"|empty|too (?:long|short|large|small|many)"
-        r"|out of (?:range|bounds)|at least|at most|between \d+ and|one of|exactly one|either\b|unexpected"
-        r"|unknown|bad request|illegal"
-        r"|wrong (?:type|format|number)|not (?:a|an) \w+|cannot (?:parse|convert|be parsed)"
-        r"|could not (?:parse|convert)|unsupported (?:format|url)"
-        r"|constraint failed|no column|unbalanced|bad \w+|unrecognized|only \w+ (?:\w+ )?(?:are|is) allowed"
-        r"|cannot be (?:negative|null|blank)"
-        r"|division by zero|divide by zero|nan\b|positive|negative|format|argument|parameter|provide|specify"
-        r"|valueerror|typeerror",
+        r"^\W*(?:error: )?(?:invalid|malformed|unknown (?:identifier|operator|function|variable|key\b|backend"
+        r"|source|action))"
+        r"|is this a zip file",
+    ),
+    (
+        Kind.NOT_FOUND,
+        r"not[ _]found|enoent|esrch|no such|do(?:es)?(?: not|n't) exist|did not exist|non-?existent|is missing: "
+        r"|unknown (?:id|key|name|user|link|session)|could(?: not|n't) (?:be )?f(?:ind|ound)|cannot find|can't find"
+        r"|unable to find|no \w+ (?:named|called|with (?:the )?(?:id|name|key|path))|not_found|notfound"
+        r"|no (?:[\w-]+ ){1,4}(?:found|exists?|stored|matches|matching)\b|not exist|is unknown|match(?:ed|es) nothing"
+        r"|unknown (?:repository|table|column|file|resource)|there is no \w+|isn't in|is not in (?:this|the)"
+        r"|\b(?:contains?|has|have) no (?!attribute)\w+|^\W*no (?:\w+ ){1,3}(?:in|for|with|at|on|under)\b"
+        r"|may have exited"
+        r"|bad revision|unknown revision|pathspec|不存在|未找到|找不到|見つかりません",
+    ),
+    (
+        Kind.INTERNAL,
+        r"unexpected (?:error|return|response|token|end of|exception)|has no attribute|index out of range|nonetype"
+        r"|cannot read propert|undefined is not|is not (?:iterable|a function)|null ?pointer|parse (?:\w+ )?response"
+        r"|traceback|(?:internal|unhandled|uncaught) (?:error|exception)|output validation|segmentation"
+        r"|assertion ?error"
+        r"|keyerror|attributeerror|structured content",
+    ),
+    (
+        Kind.UPSTREAM_5XX,
+        r"internal server error|bad gateway|gateway time-?out|server error|upstream (?:error|failure)"
+        r"|\b5\d\d\b|httperror",
+    ),
+    (Kind.UPSTREAM_4XX, r"\bdeclined\b|entity too large|payload too large"),
+    (
+        Kind.UNAVAILABLE,
+        r"(?:could not|failed to|unable to) (?:fetch|retrieve|download|load) (?:the )?(?!.{0,60}(?:invalid|parse))",
     ),
 )
 """The first rule that matches decides; the order puts causes before their wording ("403" before "not found")."""
+_LAST = _rules(
+    (
+        Kind.INVALID_ARGS,
+        r"\binvalid\b|must (?:be|have|contain|match|start|not|specify|provide)|should be|expected\b|required|missing"
+        r"|malformed|syntax error|parse error|pars(?:e|ing)\b|unparse?able|not a valid|is not valid"
+        r"|cannot be empty|empty"
+        r"|too (?:long|short|large|small|many)|out of (?:range|bounds)|at least|at most|between \d+ and|one of"
+        r"|exactly one|either\b|unexpected|unknown|bad request|illegal|wrong (?:type|format|number)|not (?:a|an) \w+"
+        r"|cannot (?:parse|convert|be parsed)|could not (?:parse|convert)|unsupported (?:format|url)"
+        r"|constraint failed"
+        r"|no column|unbalanced|bad \w+|unrecognized|only \w+ (?:\w+ )?(?:are|is) allowed"
+        r"|cannot be (?:negative|null|blank)|division by zero|divide by zero|nan\b|positive|negative|format|argument"
+        r"|parameter|provide|specify|valueerror|typeerror|\bneeds? \w+|not allowed|are valid|allowed (?:keys|values)",
+    ),
+)
+"""Words that tell of a wrong argument where nothing more telling was said."""
 
 
 def of_status(status: int) -> Kind | None:
@@ -218,14 +245,22 @@ def read_message(message: str, code: Json = None) -> Reading:
     if known is not None:
         return known
     head = message[:_LOOKED_AT]
+    if _LIMITED.search(head):
+        return Reading(Kind.RATE_LIMITED, 0.95)
     status = status_in(head)
     kind = of_status(status) if status is not None else None
     if kind is not None:
         return Reading(kind, 0.95, _fault(kind, head, http=True))
-    for kind, pattern in _WORDS:
-        if pattern.search(head):
-            return Reading(kind, 0.8, _fault(kind, head, http=False))
+    first = head.partition("\n")[0][:300]
+    for sure, rules, text in ((0.8, _WORDS, first), (0.75, _WORDS, head), (0.6, _LAST, head)):
+        for kind, pattern in rules:
+            if pattern.search(text):
+                return Reading(kind, sure, _fault(kind, head, http=False))
     return Reading(Kind.INTERNAL, 0.4)
+
+
+_LIMITED = re.compile(r"rate limit|too many requests|quota exceeded", re.IGNORECASE)
+"""Outranks a status: services also send 403 for it."""
 
 
 def _of_code(code: Json) -> Reading | None:
@@ -248,10 +283,11 @@ _CODES = _rules(
     (Kind.RATE_LIMITED, r"rate.?limit|too_?many|throttl|quota|exhausted"),
     (Kind.AUTH, r"unauth|invalid_?(?:auth|token|key|grant)|not_?authed|token_|expired_?token|login"),
     (Kind.PERMISSION, r"forbidden|permission|access_?denied|insufficient|not_in_channel|e?acces$|eperm"),
-    (Kind.NOT_FOUND, r"not_?found|no_?such|enoent|unknown_?(?:id|tool)"),
     (Kind.CONFLICT, r"conflict|already_?exists|eexist|duplicate"),
     (Kind.TIMEOUT, r"time_?d?_?out|deadline"),
     (Kind.UNAVAILABLE, r"unavailable|econn|enotfound|network|eai_again"),
+    (Kind.NOT_FOUND, r"not_?found|no_?such|enoent|unknown_?(?:id|tool)"),
+    (Kind.UPSTREAM_4XX, r"declined"),
     (Kind.NOT_SUPPORTED, r"not_?implemented|unsupported|not_?supported"),
     (
         Kind.INVALID_ARGS,
@@ -271,7 +307,7 @@ _SETUP = re.compile(
 _FENCE = re.compile(
     r"outside|not (?:with)?in (?:the |any )?allowed|path not allowed|not allowed|blocked|refus|ssrf|private"
     r"|must be within|traversal|allowed director"
-    r"|policy|forbidden (?:path|command)|escapes?",
+    r"|forbidden (?:path|command)|escapes?",
     re.IGNORECASE,
 )
 _THROWN = re.compile(r"evaluat|\bscript\b|page\.|nosuch|user code|your code|javascript", re.IGNORECASE)

@@ -32,7 +32,8 @@ _TERSE = re.compile(
 )
 """Openings that tell of a failure where the whole text is short."""
 _VERDICT = re.compile(
-    r"(?:\bdo(?:es)? not exist\b|\bdoesn't exist\b|\bnot found(?: (?:in|for|at|by|or|with)\b.*)?[.!)]?$"
+    r"(?:^[\w '\"-]{1,40} not found(?::| \(| in| for| at)|\bdo(?:es)? not exist\b|\bdoesn't exist\b"
+    r"|\bnot found(?: (?:in|for|at|by|or|with)\b.*)?[.!)]?$"
     r"|\bnot found or\b|\bis required\b|"
     r"\bis not (?:a valid|valid|allowed|supported|available|writ(?:e)?able|installed|running|configured)\b"
     r"|\bare required\b|"
@@ -83,16 +84,25 @@ def opening_of(text: str, *, reads: bool) -> Opening | None:
     short = len(body) <= 400 and lines <= 4
     if _LOUD.match(first) and not (reads and lines > 2):
         return Opening(first[:300], 0.9 if short else 0.7)
+    if _HEADING.match(body) and (not reads or _MISSING.match(first)):
+        return Opening(first[:300], 0.6)
     if reads and lines > 1:
         return None
-    if short and (_TERSE.match(first)):
-        return Opening(first[:300], 0.75)
+    if (short or (lines <= 30 and len(body) <= 1500)) and _TERSE.match(first):
+        return Opening(first[:300], 0.75 if short else 0.6)
     if lines == 1 and len(body) <= 240 and _VERDICT.search(first) and not _LIST.match(first):
         return Opening(first[:300], 0.65)
-    page = _PAGE_STATUS.search(head)
+    return None
+
+
+def page_status(text: str) -> Opening | None:
+    """The bad HTTP status that a browser's report of a visited page states."""
+    page = _PAGE_STATUS.search(text[:1200])
     return Opening(page[0], 0.6) if page is not None else None
 
 
+_HEADING = re.compile(r"#{1,4} [^\n:]{0,80}\b(?:not found|failed|error:|denied|invalid)\b", re.IGNORECASE)
+_MISSING = re.compile(r"\w[\w ]{0,20} not found\b", re.IGNORECASE)
 _LIST = re.compile(
     r"(?:found|no results|no matches|no matching|0 |\d+ (?:results|matches|items)|success|ok\b|done)", re.IGNORECASE
 )
