@@ -200,13 +200,17 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class CatalogChange:
-    """The difference between two states of one server's actions; `changed` maps an id to the names of the fields that
-    differ."""
+    """The difference between two states of what one server offers.
+
+    `changed` maps an action's id to the names of the fields that differ; `lists` names the other lists that differ
+    (`prompts`, `resources`, `templates`).
+    """
 
     server: str
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: Mapping[str, tuple[str, ...]] = EMPTY
+    lists: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.changed)
+        return bool(self.added or self.removed or self.changed or self.lists)
