@@ -75,11 +75,12 @@ def import_clients(places: Iterable[Place], taken: Mapping[str, Json] = EMPTY) -
         places: the files.
         taken: the entries of AnyAct's own configuration.
     """
-    readings = {place: read_place(place) for place in places if place.file.is_file()}
-    found = [one for reading in readings.values() for one in reading.found if not one.own]
-    inputs = {str(item.get("id")): item for reading in readings.values() for item in reading.inputs}
-    problems = [problem for reading in readings.values() for problem in reading.problems]
-    files = dict.fromkeys(place.file for place in readings)
+    there = [place for place in places if place.file.is_file()]
+    readings = [read_place(place) for place in there]
+    found = [one for reading in readings for one in reading.found if not one.own]
+    inputs = {str(item.get("id")): item for reading in readings for item in reading.inputs}
+    problems = [problem for reading in readings for problem in reading.problems]
+    files = dict.fromkeys(place.file for place in there)
     return Imports(merge(found, taken), tuple(inputs.values()), tuple(problems), tuple(files))
 
 

@@ -25,6 +25,10 @@ from .config_text import decode, parse
 
 _TOKEN = re.compile(r"""[\s\ufeff]+|//[^\n]*|/\*.*?\*/|("(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"/]+)""", re.DOTALL)
 
+_SPACES = re.compile(r"[ \t]*")
+_REMARK = re.compile(r"[ \t]*//[^\r\n]*(?=\r?\n)")
+"""A comment behind a member on its line speaks of it and goes with it."""
+
 
 @dataclass(slots=True)
 class _Member:
@@ -108,7 +112,7 @@ def put(text: str, path: Sequence[str], value: Json, file: str = "the text") -> 
 
 
 def drop(text: str, path: Sequence[str], file: str = "the text") -> str:
-    """The text without the member at `path`; unchanged when there is none.
+    """The text without the member at `path` and the comment behind it; unchanged when there is none.
 
     Raises:
         ConfigError: the text cannot be read.
@@ -125,10 +129,10 @@ def drop(text: str, path: Sequence[str], file: str = "the text") -> str:
     member = parent.members[path[-1]]
     line = text.rfind("\n", 0, member.start)
     alone = line >= 0 and not text[line : member.start].strip()
-    start = line if alone else member.start
+    start = line - text.endswith("\r", 0, line) if alone else member.start
     end = member.end if member.comma is None else member.comma + 1
-    if not alone:
-        end += len(text[end:]) - len(text[end:].lstrip(" \t"))
+    rest = _REMARK.match(text, end) if alone else _SPACES.match(text, end)
+    end = rest.end() if rest is not None else end
     changed = text[:start] + text[end:]
     before = [other for other in parent.members.values() if other.start < member.start]
     if member.comma is None and before and (comma := before[-1].comma) is not None:

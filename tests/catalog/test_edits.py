@@ -70,7 +70,10 @@ def test_dropping_what_is_not_there_changes_nothing() -> None:
 def test_windows_line_ends_stay() -> None:
     """A new member gets the file's own."""
     text = '{\r\n  "a": 1\r\n}\r\n'
-    assert put(text, ["b"], 2) == '{\r\n  "a": 1,\r\n  "b": 2\r\n}\r\n'
+    changed = put(text, ["b"], 2)
+    assert changed == '{\r\n  "a": 1,\r\n  "b": 2\r\n}\r\n'
+    assert drop(changed, ["b"]) == text
+    assert drop('{\r\n  "a": 1, // one\r\n  "b": 2\r\n}', ["a"]) == '{\r\n  "b": 2\r\n}'
 
 
 def test_a_key_that_stands_twice_is_not_changed_by_guess() -> None:
