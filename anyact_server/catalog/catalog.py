@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anyact_server.errors import UnknownAction, UnknownServer
 from anyact_server.telemetry import logger
 from anyact_server.types import EMPTY, Action, ActionState, CatalogChange, ServerSpec, Snapshot
 
 from .naming import Known, closest, prepared
-from .snapshots import (
-    NO_OVERRIDE,
-    Entry,
-    about,
-    completed,
-    difference,
-    make_action,
-    matches,
-    read_tools,
-    storable,
-)
+from .snapshots import Entry, Reading, completed, difference, matches, reach_of, read_tools, storable
 from .store import Approval, Store, Stored
+from .store_views import NO_OVERRIDE, stored_action, stored_snapshot
 
 LOG = logger("catalog")
 SHOWN = 100
@@ -43,8 +33,6 @@ class _Shelf:
     actions: Mapping[str, Action] = EMPTY
     off: Mapping[str, str] = EMPTY
     """Names by id of actions that are switched off."""
-    warnings: tuple[str, ...] | None = None
-    """What was odd in the tool list; None until somebody asks, where it was read from the store."""
 
 
 class Catalog:
@@ -123,7 +111,7 @@ class Catalog:
         shelf = self._shelves.get(server)
         if shelf is None or shelf.stored is None or shelf.stored.reach != reach_of(shelf.spec):
             return None
-        return shelf.stored.snapshot
+        return stored_snapshot(server, shelf.stored.taken_at, self._store)
 
     def is_stale(self, server: str) -> bool:
         """Whether what is known of a server could not be checked."""
@@ -135,11 +123,7 @@ class Catalog:
         shelf = self._shelves.get(server)
         if shelf is None or shelf.stored is None:
             return ()
-        found = shelf.warnings
-        if found is None:
-            entries = {entry.name: entry for entry in shelf.stored.entries}
-            found = read_tools(server, shelf.stored.snapshot.tools, entries.get).warnings
-        return (*found, *_partial_warnings(shelf.stored.snapshot))
+        return self._store.warnings(server)
 
     # --- finding by name
 
@@ -211,21 +195,23 @@ class Catalog:
         with self._lock:
             spec = self.spec(snapshot.server)
             before = self._shelves[snapshot.server]
-            whole = storable(completed(snapshot, before.stored.snapshot if before.stored else None))
-            known = {entry.name: entry for entry in before.stored.entries} if before.stored else {}
-            reading = read_tools(spec.name, whole.tools, known.get)
-            entries = self._own(spec.name, reading.entries)
-            vanished = self._store.put(whole, entries, reach_of(spec))
-            stored = Stored(whole, entries, vanished, reach_of(spec))
-            shelf = self._shelf(spec, stored, stale="tools" in snapshot.partial, warnings=reading.warnings)
-            return self._replace(before, shelf)
+            known = self._store.whole(spec.name) if before.stored and snapshot.partial else None
+            whole = storable(completed(snapshot, known))
+            reading = self._own(spec.name, read_tools(spec.name, whole.tools))
+            former = _kept(before.actions, reading)
+            stored = self._store.put(whole, reading, reach_of(spec))
+            shelf = self._shelf(spec, stored, stale="tools" in snapshot.partial)
+            change = difference(spec.name, former, shelf.actions)
+            self._place(shelf)
+        self._tell(change)
+        return change
 
     def mark_stale(self, server: str, stale: bool) -> None:
         """Say that a server's actions could not be checked; they stay callable and searchable."""
         with self._lock:
             shelf = self._shelves.get(server)
             if shelf is not None and shelf.stored is not None and shelf.stale != stale:
-                self._place(self._shelf(shelf.spec, shelf.stored, stale=stale, warnings=shelf.warnings))
+                self._place(self._shelf(shelf.spec, shelf.stored, stale=stale))
 
     def reconfigure(self, specs: Iterable[ServerSpec]) -> Sequence[CatalogChange]:
         """Make `specs` the configured servers; servers whose entry did not change are left alone.
@@ -310,13 +296,10 @@ class Catalog:
 
     # --- shelves
 
-    def _shelf(
-        self, spec: ServerSpec, stored: Stored | None, *, stale: bool = False, warnings: tuple[str, ...] | None = None
-    ) -> _Shelf:
+    def _shelf(self, spec: ServerSpec, stored: Stored | None, *, stale: bool = False) -> _Shelf:
         if stored is None:
             return _Shelf(spec)
         stale = stale or stored.reach != reach_of(spec) or spec.fault is not None
-        said = about(spec, stored.snapshot)
         actions: dict[str, Action] = {}
         off: dict[str, str] = {}
         for entry in stored.entries:
@@ -324,8 +307,9 @@ class Catalog:
                 off[entry.id] = entry.name
             else:
                 override = spec.overrides.get(entry.name, NO_OVERRIDE)
-                actions[entry.id] = make_action(entry, spec, said, self._state(entry, stale), override)
-        return _Shelf(spec, stored, stale, actions, off, warnings)
+                state = self._state(entry, stale)
+                actions[entry.id] = stored_action(entry, spec, stored.about, state, override, self._store)
+        return _Shelf(spec, stored, stale, actions, off)
 
     def _state(self, entry: Entry, stale: bool) -> ActionState:
         approval = self._approvals.get(entry.id)
@@ -333,16 +317,15 @@ class Catalog:
             return "changed"
         return "stale" if stale else "current"
 
-    def _own(self, server: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-        """The entries whose ids belong to no other server; an id, once given, is never re-pointed."""
-        own = []
-        for entry in entries:
-            holder = self._table.get(entry.id)
-            if holder is not None and holder.server != server:
-                LOG.warning("%s: %r is left out, its id %s belongs to %s", server, entry.name, entry.id, holder.server)
-            else:
-                own.append(entry)
-        return tuple(own)
+    def _own(self, server: str, reading: Reading) -> Reading:
+        """The items whose ids belong to no other server: an id, once given, is never re-pointed."""
+        holders = [self._table.get(entry.id) for entry in reading.entries]
+        foreign = {
+            entry.name: f"tool {entry.name!r} is left out: its id belongs to the server {holder.server!r}"
+            for entry, holder in zip(reading.entries, holders, strict=True)
+            if holder is not None and holder.server != server
+        }
+        return reading.without(foreign) if foreign else reading
 
     def _replace(self, before: _Shelf, after: _Shelf) -> CatalogChange:
         change = difference(after.spec.name, before.actions, after.actions)
@@ -374,7 +357,7 @@ class Catalog:
     def _refresh(self, servers: Iterable[str]) -> None:
         for server in servers:
             shelf = self._shelves[server]
-            self._place(self._shelf(shelf.spec, shelf.stored, stale=shelf.stale, warnings=shelf.warnings))
+            self._place(self._shelf(shelf.spec, shelf.stored, stale=shelf.stale))
 
     def _changed(self) -> None:
         self._version += 1
@@ -386,13 +369,10 @@ class Catalog:
                 listener(change)
 
 
-def reach_of(spec: ServerSpec) -> str:
-    """A fingerprint of where a server's entry leads: what is known of one place says nothing of another."""
-    url = (spec.url or "").partition("?")[0]
-    parts = (spec.transport, spec.command or "", *spec.args, url)
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _partial_warnings(snapshot: Snapshot) -> Iterable[str]:
-    for name, reason in snapshot.partial.items():
-        yield f"{name} could not be read whole: {reason}"
+def _kept(actions: Mapping[str, Action], reading: Reading) -> Mapping[str, Action]:
+    """Actions as they are now, with everything in those that are about to change."""
+    digests = {entry.id: entry.digest for entry in reading.entries}
+    return {
+        identity: action if digests.get(identity, action.digest) == action.digest else replace(action)
+        for identity, action in actions.items()
+    }

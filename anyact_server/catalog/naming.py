@@ -23,7 +23,8 @@ _CLEAN = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _HASHED = re.compile(r"_[0-9a-f]{8}\Z")
 _DIRT = re.compile(r"[^a-zA-Z0-9_-]+")
 _SERVER_ROOM = 16
-_FOLD = re.compile(r"[^a-z0-9]+")
+_FOLD = {code: None for code in range(128) if not chr(code).isalnum()}
+_NOT_PLAIN = re.compile(r"[^a-z0-9]+")
 
 
 def action_id(server: str, name: str) -> str:
@@ -60,8 +61,8 @@ def _stem(server: str, name: str) -> str:
 
 
 def folded(name: str) -> str:
-    """A name without case and separators, for comparing spellings."""
-    return _FOLD.sub("", name.lower())
+    """A name without case and separators, for comparing spellings: its ASCII letters and digits."""
+    return name.lower().translate(_FOLD) if name.isascii() else _NOT_PLAIN.sub("", name.lower())
 
 
 def distance(left: str, right: str, most: int) -> int:
@@ -126,8 +127,9 @@ def closest(word: str, known: Iterable[Known], *, limit: int = 5) -> list[str]:
     return [name for _, name in sorted(found)[:limit]]
 
 
+_BITS = {chr(code): 1 << (code - 48) for code in range(48, 123)}
+
+
 def _letters(flat: str) -> int:
-    bits = 0
-    for letter in set(flat):
-        bits |= 1 << (ord(letter) - 48)
-    return bits
+    """The set of letters of a folded name, one bit each."""
+    return sum(map(_BITS.__getitem__, set(flat)))
