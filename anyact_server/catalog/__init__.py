@@ -7,18 +7,24 @@ approvals; `Catalog` answers what there is, and tells what changes; `Watch` foll
 spoken to, how actions are searched, or who asks.
 """
 
+from .additions import Addition, Surroundings, Wish, carry_out, remove, understand
 from .catalog import Catalog
 from .config import ConfigSet, read_configs
 from .config_entry import Problem
 from .diagnosis import Finding, of_entry, of_error, of_snapshot
 from .discovery import Discovery, worth_reading
+from .environments import Progress
 from .lock import Holder, HomeLock
+from .manifests import find_manifest, manifest_folders, read_manifests
 from .naming import action_id
 from .repair import Repaired, repair
-from .store import Approval, Store
+from .runners import look
+from .store import Store
+from .store_approvals import Approval
 from .watch import Watch
 
 __all__ = [
+    "Addition",
     "Approval",
     "Catalog",
     "ConfigSet",
@@ -27,14 +33,24 @@ __all__ = [
     "Holder",
     "HomeLock",
     "Problem",
+    "Progress",
     "Repaired",
     "Store",
+    "Surroundings",
     "Watch",
+    "Wish",
     "action_id",
+    "carry_out",
+    "find_manifest",
+    "look",
+    "manifest_folders",
     "of_entry",
     "of_error",
     "of_snapshot",
     "read_configs",
+    "read_manifests",
+    "remove",
     "repair",
+    "understand",
     "worth_reading",
 ]

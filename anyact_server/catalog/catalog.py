@@ -13,7 +13,8 @@ from anyact_server.types import EMPTY, Action, ActionState, CatalogChange, Serve
 
 from .naming import Known, closest, prepared
 from .snapshots import Entry, Reading, completed, difference, matches, reach_of, read_tools, storable
-from .store import Approval, Store, Stored
+from .store import Store, Stored
+from .store_approvals import Approval
 from .store_views import NO_OVERRIDE, stored_action, stored_snapshot
 
 LOG = logger("catalog")
@@ -49,7 +50,7 @@ class Catalog:
     def __init__(self, store: Store, specs: Iterable[ServerSpec] = ()) -> None:
         self._store = store
         self._lock = threading.RLock()
-        self._approvals = dict(store.approvals())
+        self._approvals = dict(store.approvals.all())
         self._shelves: dict[str, _Shelf] = {}
         self._table: dict[str, Action] = {}
         self._removed: dict[str, str] = {}
@@ -263,7 +264,7 @@ class Catalog:
             now = time.time()
             chosen = [self.resolve(identity) for identity in ids]
             fresh = {action.id: Approval(action.id, action.digest, now) for action in chosen}
-            self._store.approve(fresh.values())
+            self._store.approvals.put(fresh.values())
             self._approvals.update(fresh)
             self._refresh({action.server for action in chosen})
 
@@ -271,7 +272,7 @@ class Catalog:
         """Forget the approvals of these actions. Raises StorageError."""
         with self._lock:
             gone = [identity for identity in ids if identity in self._approvals]
-            self._store.disapprove(gone)
+            self._store.approvals.drop(gone)
             for identity in gone:
                 del self._approvals[identity]
             self._refresh({self._table[identity].server for identity in gone if identity in self._table})

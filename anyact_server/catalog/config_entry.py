@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from anyact_server.types import Era, Json, JsonObject, Limits, Origin, Override, ServerSpec, Transport, Trust
 
 from . import dialects
+from .config_secrets import header_secrets, is_secret, url_fault, url_secrets
 from .naming import closest, prepared
 from .variables import Scope, expand
 
@@ -23,11 +23,6 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CONTROL_NAMES = {"\t": ("a tab", "\\t"), "\n": ("a line break", "\\n"), "\r": ("a carriage return", "\\r")}
 _CONTROL_NAMES |= {"\b": ("a backspace", "\\b"), "\f": ("a form feed", "\\f")}
-_ORDINARY_VALUE = re.compile(
-    r"(?:true|false|yes|no|on|off|none|null|auto|debug|info|warn|warning|error|production|development|test|utf-?8"
-    r"|[0-9.:]{1,5}|.{0,3})\Z",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +275,7 @@ class _Reading:
                 field=field,
             )
         if secret:
-            self._secrets.update(value for value in result.secrets if not _ORDINARY_VALUE.match(value))
+            self._secrets.update(value for value in result.secrets if is_secret(value))
         return result.text
 
     def _check_control(self, field: str, text: str, what: str) -> None:
@@ -354,7 +349,7 @@ class _Reading:
         for name, value in found.items():
             if not name or "=" in name or "\0" in name or "\0" in value:
                 self.fault(f"env.{name[:60]} cannot be handed to a program", field="env")
-            if not _ORDINARY_VALUE.match(value):
+            if is_secret(value):
                 self._secrets.add(value)
         return found
 
@@ -374,8 +369,7 @@ class _Reading:
                 self.fault(f"{name[:60]!r} is no name of a header", field="headers")
             if _CONTROL.search(value.replace("\t", "")):
                 self.fault(f"headers.{name[:60]} holds a line break or control character", field="headers")
-            if not _ORDINARY_VALUE.match(value):
-                self._secrets.update(part for part in {value, value.rpartition(" ")[2]} if len(part) > 3)
+            self._secrets.update(header_secrets(value))
         return found
 
     def _url(self, fields: JsonObject) -> str | None:
@@ -473,32 +467,3 @@ def as_text(value: Json) -> str | None:
 def switched_off(only: Sequence[str] | None, off: Sequence[str]) -> tuple[str, ...]:
     """Patterns of actions that are switched off; one that begins with `!` switches on again, the last match decides."""
     return (*(("*", *(f"!{name}" for name in only)) if only is not None else ()), *off)
-
-
-def url_fault(url: str) -> tuple[str, str | None] | None:
-    """What is wrong with a server's URL, as (what, cure); nothing of the URL but its scheme is repeated."""
-    try:
-        parts = urlsplit(url)
-        port_is_sound = parts.port is None or parts.port > 0
-    except ValueError:
-        return "is no URL", 'Write "https://host/path".'
-    if parts.scheme not in ("http", "https"):
-        scheme = f" ({parts.scheme[:20]}:)" if parts.scheme else ""
-        return f"is no http or https URL{scheme}", 'Write "https://host/path".'
-    if not parts.hostname or not port_is_sound:
-        return "names no host or a bad port", 'Write "https://host:port/path".'
-    if re.search(r"[\x00-\x20\x7f]", url):
-        return "holds a blank or a control character", "Write %20 for a blank."
-    return None
-
-
-def url_secrets(parts: SplitResult) -> Iterable[str]:
-    """The strings of a URL that must never be printed: user, password, and the values of its query, in every form."""
-    found = {part for part in (parts.username, parts.password) if part}
-    if parts.username is not None:
-        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        found |= {pair, base64.b64encode(pair.encode()).decode()}
-    found |= {pair.partition("=")[2] for pair in parts.query.split("&")}
-    found |= {value for _, value in parse_qsl(parts.query, keep_blank_values=False)}
-    found |= {unquote(value) for value in list(found)}
-    return {value for value in found if not _ORDINARY_VALUE.match(value)}
