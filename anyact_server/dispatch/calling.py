@@ -49,7 +49,10 @@ from .resolve import check_allowed, resolve
 from .schemas import Schemas
 
 PATIENCE_S = 3.0
-"""How long a call waits, in all, for a server on trial or a rate limit that ends soon, before it is refused."""
+"""How long a call waits for a server on trial, and once more for one that is about to be started again."""
+
+LEAST_PAUSE_S = 0.05
+"""The shortest such wait."""
 
 UNUSABLE = frozenset({ServerState.FAILED, ServerState.DOWN, ServerState.NEEDS_LOGIN, ServerState.DISABLED})
 
@@ -206,8 +209,8 @@ class Calling:
                     may_have_run=False,
                     retry_after_s=pause,
                 )
-            patience -= max(pause, 0.05)
-            await anyio.sleep(max(pause, 0.05))
+            patience -= max(pause, LEAST_PAUSE_S)
+            await anyio.sleep(max(pause, LEAST_PAUSE_S))
 
     async def _send(self, prepared: Prepared, call: Call, caller: Caller) -> Acted:
         action, principal = prepared.action, caller.principal
@@ -215,25 +218,20 @@ class Calling:
         params = {"name": action.name, "arguments": prepared.arguments}
         started = self.clock.monotonic()
         result: JsonObject | None = None
+        sent = True
         try:
-            result = await self.downstreams.request(
-                action.server,
-                "tools/call",
-                params,
-                caller=caller,
-                limits=prepared.limits,
-                repeatable=action.hints.safe_to_repeat,
-            )
+            result = await self._request(prepared, params, caller)
             verdict = self.grounder.judge(result, action)
         except (DownstreamError, RemoteError, UnknownServer) as error:
             verdict = self._judged(error, action)
+            sent = not isinstance(error, DownstreamError) or error.may_have_run
         except anyio.get_cancelled_exc_class():
             seconds = self.clock.monotonic() - started
             self._record(Verdict(Kind.CANCELLED, "cancelled by the caller"), action, principal, seconds)
             raise
         seconds = self.clock.monotonic() - started
         if result is None:
-            self._record(self._counted(verdict, call, prepared, seconds), action, principal, seconds)
+            self._record(self._counted(verdict, call, prepared, seconds), action, principal, seconds, sent=sent)
             others = await self._alternatives(action, verdict.kind, principal)
             observation = self._failure(verdict, action, call, principal, others, seconds)
             return Acted(_noted(observation, prepared.notes, prepared.quiet))
@@ -241,6 +239,30 @@ class Calling:
         self._record(verdict, action, principal, seconds, observation.tokens.raw)
         observation = await self._with_way_out(observation, action, principal)
         return Acted(_noted(observation, prepared.notes, prepared.quiet), result)
+
+    async def _request(self, prepared: Prepared, params: JsonObject, caller: Caller) -> JsonObject:
+        """Send the request; again where it surely was not sent and the connection says that a pause will soon do.
+
+        Raises:
+            UnknownServer, DownstreamError, RemoteError: as the connection says.
+        """
+        patience = min(PATIENCE_S, prepared.limits.call_s)
+        while True:
+            try:
+                return await self.downstreams.request(
+                    prepared.action.server,
+                    "tools/call",
+                    params,
+                    caller=caller,
+                    limits=prepared.limits,
+                    repeatable=prepared.action.hints.safe_to_repeat,
+                )
+            except DownstreamError as error:
+                pause = error.retry_after_s
+                if error.may_have_run or pause is None or pause > patience:
+                    raise
+            patience -= max(pause, LEAST_PAUSE_S)
+            await anyio.sleep(max(pause, LEAST_PAUSE_S))
 
     def _judged(self, error: DownstreamError | RemoteError | UnknownServer, action: Action) -> Verdict:
         verdict = self.grounder.judge_error(error)
@@ -331,11 +353,20 @@ class Calling:
             return replace(verdict, kind=Kind.CANCELLED, message="the caller's own limit was too short")
         return verdict
 
-    def _record(self, verdict: Verdict, action: Action, principal: Principal, seconds: float, tokens: int = 0) -> None:
-        outcome = Outcome(
-            action.id, action.server, verdict, self.clock.now(), seconds, principal.name, tokens, action.digest
+    def _record(
+        self,
+        verdict: Verdict,
+        action: Action,
+        principal: Principal,
+        seconds: float,
+        tokens: int = 0,
+        *,
+        sent: bool = True,
+    ) -> None:
+        now = self.clock.now()
+        self.reliability.record(
+            Outcome(action.id, action.server, verdict, now, seconds, principal.name, tokens, action.digest, sent)
         )
-        self.reliability.record(outcome)
 
 
 class _Barred(DownstreamError):

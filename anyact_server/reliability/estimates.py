@@ -152,6 +152,8 @@ def fading(since: float, now: float) -> float:
 
 def failed_share(outcome: Outcome) -> float | None:
     """How much of a failure an outcome is, 0 to 1; None where it says nothing about the action."""
+    if not outcome.sent:
+        return None
     kind = outcome.kind
     if kind is Kind.PARTIAL:
         return min(max(outcome.verdict.share_failed, 0.0), 1.0)
@@ -165,14 +167,15 @@ def fault_of(outcome: Outcome) -> Fault:
     return outcome.verdict.fault or KINDS[outcome.kind].fault
 
 
-def was_sent(outcome: Outcome) -> bool:
-    """Whether the call reached for its server at all."""
-    return not (outcome.verdict.detected_by == "local" and KINDS[outcome.kind].fault is Fault.CALLER)
+def concerns(outcome: Outcome) -> bool:
+    """Whether an outcome is about the action at all: its call reached for the server, or a login was missing."""
+    refused_here = outcome.verdict.detected_by == "local" and KINDS[outcome.kind].fault is Fault.CALLER
+    return not refused_here and (outcome.sent or fault_of(outcome) is Fault.ENVIRONMENT)
 
 
 def updated(belief: Belief, outcome: Outcome) -> Belief:
     """The belief after one more outcome. A new digest starts a new belief: a changed action gets a fair start."""
-    if not was_sent(outcome):
+    if not concerns(outcome):
         return belief
     if outcome.digest and belief.digest and outcome.digest != belief.digest:
         belief = Belief()

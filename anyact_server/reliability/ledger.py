@@ -21,6 +21,9 @@ from .words import barred, duration, explain
 POOL_S = 5.0
 """How long the pooled masses of a server are used before they are added up again without a new outcome."""
 
+OPEN_FACTOR = 0.25
+"""What is left of the success expected of an action while the breaker of its server is not closed."""
+
 MEANING = frozenset({"name", "description", "input_schema", "output_schema", "hints"})
 """Fields of an action whose change starts a new belief."""
 
@@ -78,12 +81,14 @@ class Ledger:
         now = self._clock.now()
         with self._lock:
             known = self._all().get(server)
-            if not known:
+            breaker = self._breakers.get(server, CLOSED)
+            if not known and breaker.phase == "closed":
                 return replace(_UNKNOWN, action=action_id)
-            belief = known.get(action_id, _NEW)
+            belief = known.get(action_id, _NEW) if known else _NEW
             pool = self._pool(server, now)
         found = numbers(belief, pool, now)
-        return estimate(action_id, belief, found, now, explain(belief, found, now))
+        made = estimate(action_id, belief, found, now, explain(belief, found, now))
+        return made if breaker.phase == "closed" else _behind(made, barred(server, breaker, now))
 
     def estimates(self, pairs: Iterable[tuple[str, str]]) -> Mapping[str, Estimate]:
         """Estimates of many (action id, server) pairs, by action id."""
@@ -164,6 +169,17 @@ class Ledger:
             known = (now, pooled(self._of(server).values(), now))
             self._pools[server] = known
         return known[1]
+
+
+def _behind(made: Estimate, words: str) -> Estimate:
+    """The estimate of an action whose server's breaker is not closed: findable, but behind its like."""
+    return replace(
+        made,
+        success=made.success * OPEN_FACTOR,
+        low=made.low * OPEN_FACTOR,
+        high=made.high * OPEN_FACTOR,
+        words=f"{words}; {made.words}",
+    )
 
 
 def _by_server(beliefs: Mapping[Key, Belief]) -> dict[str, dict[str, Belief]]:

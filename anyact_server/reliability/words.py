@@ -65,4 +65,6 @@ def barred(server: str, breaker: Breaker, now: float) -> str:
     why = f": {breaker.reason}" if breaker.reason else ""
     if breaker.phase == "half_open":
         return f"server {server!r} failed and one call is trying it again{why}"
+    if breaker.until <= now:
+        return f"server {server!r} failed and may be tried again{why}"
     return f"server {server!r} failed and is tried again in {duration(breaker.until - now)}{why}"

@@ -45,7 +45,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One call as the ledger remembers it; `at` is seconds since the epoch, `seconds` the time the downstream took."""
+    """One call as the ledger remembers it; `at` is seconds since the epoch, `seconds` the time the downstream took.
+
+    `sent` is False when the call surely never reached the server: that says something of the server, nothing of the
+    action.
+    """
 
     action: str
     server: str
@@ -55,6 +59,7 @@ class Outcome:
     principal: str = "local"
     tokens: int = 0
     digest: str = ""
+    sent: bool = True
 
     @property
     def kind(self) -> Kind:

@@ -389,6 +389,32 @@ async def test_waiting_for_a_trial_ends() -> None:
     assert "'files' is not available now" in found.text
 
 
+async def test_a_call_that_surely_was_not_sent_is_sent_again_after_a_short_pause() -> None:
+    """While the connection says so, within the patience and the call's own limit; then the failure is told."""
+    world = World(READ)
+    answers = iter([down(Kind.UNAVAILABLE, may_have_run=False, retry_after_s=0.01)] * 2)
+
+    async def recover(_: JsonObject, __: Caller) -> JsonObject:
+        for error in answers:
+            raise error
+        return said("well again")
+
+    world.downstreams.answers["read"] = recover
+    with anyio.fail_after(5):
+        assert (await call(world)).text == "well again"
+        assert kinds(world) == [Kind.OK]
+        for error, timeout_s in (
+            (down(Kind.UNAVAILABLE, may_have_run=True, retry_after_s=0.01), None),
+            (down(Kind.UNAVAILABLE, may_have_run=False), None),
+            (down(Kind.UNAVAILABLE, may_have_run=False, retry_after_s=60.0), None),
+            (down(Kind.UNAVAILABLE, may_have_run=False, retry_after_s=0.5), 0.4),
+            (down(Kind.UNAVAILABLE, may_have_run=False, retry_after_s=0.01), 0.1),
+        ):
+            world.downstreams.answer("read", error)
+            assert (await call(world, timeout_s=timeout_s)).is_error
+    assert [outcome.sent for outcome in world.reliability.outcomes] == [True, True, False, False, False, False]
+
+
 async def test_a_cancelled_call_is_recorded_and_cancels() -> None:
     """The server's trial, if it was one, is passed on by that record."""
     world = World(READ)

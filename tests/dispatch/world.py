@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+from anyact_server import interfaces
 from anyact_server.dispatch import Dispatcher, Permissive
 from anyact_server.errors import AnyActError, DownstreamError, RemoteError, UnknownAction, UnknownHandle, UnknownServer
 from anyact_server.interfaces import Caller, Policy, ServerEvent
@@ -211,7 +212,7 @@ class Downstreams:
 class Searcher:
     """Gives every visible action of the catalog as a hit, in order."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: interfaces.Catalog) -> None:
         self._catalog = catalog
         self.queries: list[Query] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -110,9 +111,13 @@ def test_suspected_failures_are_counted_apart() -> None:
 
 
 def test_calls_that_were_never_sent_are_not_remembered() -> None:
-    """Arguments refused here are no call to the action."""
-    belief = updated(Belief(), outcome(Kind.INVALID_ARGS, by="local"))
-    assert belief == Belief()
+    """Arguments refused here are no call to the action, nor is a server that could not be reached its fault."""
+    assert updated(Belief(), outcome(Kind.INVALID_ARGS, by="local")) == Belief()
+    unsent = replace(outcome(Kind.UNAVAILABLE, by="transport"), sent=False)
+    assert updated(Belief(), unsent) == Belief()
+    assert failed_share(unsent) is None
+    login = replace(outcome(Kind.AUTH, by="http_status"), sent=False)
+    assert updated(Belief(), login).needs_login
 
 
 def test_a_login_that_is_missing_is_marked_until_a_call_succeeds() -> None:

@@ -82,6 +82,24 @@ def test_an_open_breaker_holds_back_all_actions_of_the_server_only() -> None:
     assert made.admit(*LOG).allowed
 
 
+def test_actions_of_a_server_that_failed_stay_findable_behind_their_like() -> None:
+    """Known or not; with the reason in words; as before when it works again."""
+    made, clock = ledger()
+    made.record(outcome(at=clock.now()))
+    before = made.estimate(*LOG).success
+    for known, server in ((LOG, "git"), (("time__now", "time"), "time")):
+        made.record(
+            outcome(Kind.UNAVAILABLE, at=clock.now(), action="other", server=server, by="transport", message="refused")
+        )
+        found = made.estimate(*known)
+        assert found.success < 0.25
+        assert found.low <= found.success <= found.high
+        assert not found.pruned
+        assert found.words.startswith(f"server '{server}' failed and is tried again in 1.0 s: refused; ")
+        made.record(outcome(at=clock.now(), action="other", server=server))
+    assert made.estimate(*LOG).success > 0.8 * before
+
+
 def test_reviving_a_server_ends_its_pause() -> None:
     """As after a restart by hand; unknown servers are no matter."""
     made, clock = ledger()

@@ -82,6 +82,7 @@ def test_a_barred_call_learns_why_and_when() -> None:
     """Both while the breaker is open and while a trial runs."""
     state = after(CLOSED, outcome(Kind.UNAVAILABLE, by="transport", message="connection refused"))
     assert barred("git", state, START) == "server 'git' failed and is tried again in 1.0 s: connection refused"
+    assert barred("git", state, START + 1.0) == "server 'git' failed and may be tried again: connection refused"
     state, _ = admitted(state, START + 1.0)
     assert "one call is trying it again: connection refused" in barred("git", state, START)
     assert barred("git", replace(state, reason=""), START).endswith("trying it again")
