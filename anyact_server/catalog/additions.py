@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from anyact_server.errors import ConfigError, UnknownServer, UsageError
 from anyact_server.types import EMPTY, JsonObject, Origin, Transport
 
-from .edits import drop, put, read_json, read_text, save, section
+from .edits import Written, drop, put, read_json, read_text, save, section
 from .environments import Progress, prepare
 from .manifests import find_manifest, parse_manifest
 from .mcpb import SUFFIXES, Bundle, bundle_manifest, read_bundle, unpack
@@ -88,15 +88,6 @@ class Addition:
     secrets: frozenset[str] = frozenset()
     bundle: tuple[Bundle, Path] | None = None
     folders: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What became of a file: whether it changed, and the copy of what was there."""
-
-    file: Path
-    changed: bool
-    backup: Path | None = None
 
 
 def understand(wish: Wish, around: Surroundings) -> Addition:

@@ -18,7 +18,8 @@ from typing import Any
 from anyact_server.errors import AnyActError, ConfigError
 from anyact_server.types import EMPTY, Json, JsonObject, Origin
 
-from .clients import Grammar, Place
+from .clients import Client, Format, Grammar, Place
+from .dialects import ROOTS
 from .edits import read_json, read_text
 from .recipes import literal
 
@@ -82,6 +83,13 @@ def import_clients(places: Iterable[Place], taken: Mapping[str, Json] = EMPTY) -
     problems = [problem for reading in readings for problem in reading.problems]
     files = dict.fromkeys(place.file for place in there)
     return Imports(merge(found, taken), tuple(inputs.values()), tuple(problems), tuple(files))
+
+
+def file_places(file: Path) -> tuple[Place, ...]:
+    """A file of any client, or of none that is known, by the roots that it holds; its texts are taken as ours are."""
+    form: Format = "toml" if file.suffix.lower() == ".toml" else "json"
+    one = Client("file", file.name, format=form, grammar="editor")
+    return tuple(Place(one, "user", file, root, written=False) for root in ROOTS)
 
 
 def read_place(place: Place) -> Reading:

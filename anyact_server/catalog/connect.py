@@ -18,8 +18,8 @@ from anyact_server.errors import ConfigError, StorageError, UsageError
 from anyact_server.types import Json, JsonObject, Origin
 
 from .clients import Client, Place, Target, own_entry
-from .clients_read import Imported, merge, parse_text, read_place
-from .edits import drop, put, read_json, read_text, save, section
+from .clients_read import Imported, Imports, merge, parse_text, read_place
+from .edits import Written, drop, put, read_json, read_text, save, section
 from .edits_toml import drop_table, put_table
 
 OWN_NAME = "anyact"
@@ -88,6 +88,27 @@ def journal_file(home: Path, place: Place) -> Path:
     return home / "connections" / f"{place.client.name}-{digest}.json"
 
 
+def take_in(imports: Imports, config: Path, *, backups: Path) -> Written:
+    """Write what clients hold into AnyAct's configuration: the servers that it does not have yet, and their inputs.
+
+    Raises:
+        ConfigError: the configuration cannot be read or changed safely.
+        StorageError: it cannot be written.
+    """
+    before = read_text(config)
+    own_servers(before, config)
+    after = before or ""
+    key = section(read_json(after, str(config))) if after.strip() else "mcpServers"
+    new = [one for one in imports.servers if not one.known]
+    for one in new:
+        after = put(after, (key, one.name), one.entry, str(config))
+    if new and imports.inputs:
+        after = _with_inputs(after, imports.inputs, config)
+    if after == (before or ""):
+        return Written(config, False)
+    return Written(config, True, save(config, after, backups=backups))
+
+
 def plan_connect(
     place: Place, target: Target, config: Path, *, move: bool = True, earlier: Journal | None = None
 ) -> Plan:
@@ -112,7 +133,7 @@ def plan_connect(
     if text and reading.problems and not reading.found and isinstance(reading.problems[0], ConfigError):
         raise reading.problems[0]
     before = read_text(config)
-    known = _servers(before, config)
+    known = own_servers(before, config)
     movable = [one for one in reading.found if not one.own] if move else []
     moved = merge(movable, known)
     after_config = before or ""
@@ -158,7 +179,7 @@ def plan_undo(place: Place, journal: Journal) -> Plan:
         after = _restored(text or "", place, journal.moved)
     config = Path(journal.config)
     before = read_text(config)
-    known = _servers(before, config)
+    known = own_servers(before, config)
     after_config = before or ""
     for name, entry in journal.added.items():
         if known.get(name) == entry:
@@ -256,7 +277,12 @@ def _drop(text: str, place: Place, name: str) -> str:
     return change(text, (*place.root, name), str(place.file))
 
 
-def _servers(text: str | None, config: Path) -> Mapping[str, Json]:
+def own_servers(text: str | None, config: Path) -> Mapping[str, Json]:
+    """The entries of AnyAct's configuration by name, as they stand there.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     value = read_json(text, str(config)) if text and text.strip() else {}
     if not isinstance(value, dict):
         raise ConfigError(f"{config} is no JSON object", origin=Origin(str(config)), hint='Write {"mcpServers": {}}.')

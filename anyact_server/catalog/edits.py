@@ -191,6 +191,15 @@ def _checked(text: str, wanted: Json, file: str) -> str:
 # --- files
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a file: whether it changed, and the copy of what was there."""
+
+    file: Path
+    changed: bool
+    backup: Path | None = None
+
+
 def read_text(path: Path) -> str | None:
     """The text of a file, None when there is none.
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from anyact_server.catalog.clients import CLIENTS, Place, client, places
-from anyact_server.catalog.clients_read import identity, import_clients, is_own, read_place, translated
+from anyact_server.catalog.clients_read import file_places, identity, import_clients, is_own, read_place, translated
 from anyact_server.catalog.config import read_configs
 
 
@@ -184,3 +184,14 @@ def test_identity_sees_through_the_forms_of_a_command() -> None:
     assert identity({"command": {"path": "x", "args": ["a"]}}) == identity({"command": "x", "args": ["a"]})
     assert identity({"serverUrl": "h"}) == identity({"url": "h"}) != identity({"url": "i"})
     assert identity({"command": []}) == identity({})
+
+
+def test_any_file_of_servers_can_be_read(tmp_path: Path) -> None:
+    """By the root that it has, whichever client it is of."""
+    (tmp_path / "a.json").write_text('{"servers": {"s": {"command": "x", "args": ["${A}"]}}}', encoding="utf-8")
+    (tmp_path / "b.toml").write_text('[mcp_servers.t]\ncommand = "y"\n', encoding="utf-8")
+    found = import_clients([*file_places(tmp_path / "a.json"), *file_places(tmp_path / "b.toml")]).servers
+    assert {one.name: dict(one.entry) for one in found} == {
+        "s": {"command": "x", "args": ["${A}"]},
+        "t": {"command": "y"},
+    }

@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from anyact_server.catalog.clients import CLIENTS, Place, Target, client, places
+from anyact_server.catalog.clients_read import import_clients
 from anyact_server.catalog.connect import (
     Plan,
     carry_out_plan,
     choose_place,
     journal_file,
+    own_servers,
     plan_connect,
     plan_undo,
     read_journal,
+    take_in,
 )
 from anyact_server.catalog.edits import read_json
 from anyact_server.errors import ConfigError, StorageError, UsageError
@@ -286,3 +289,19 @@ def test_the_file_that_is_written_is_the_one_that_is_there(tmp_path: Path) -> No
         choose_place(places("linux", tmp_path, {}, tmp_path, [client("claude-desktop")]), "project")
     with pytest.raises(UsageError):
         choose_place([], "user")
+
+
+def test_importing_adds_what_is_not_there_yet(tmp_path: Path) -> None:
+    """With the inputs of its entries; a second time nothing is written."""
+    desk = Desk(
+        tmp_path, "vscode", '{"inputs": [{"id": "k"}], "servers": {"s": {"command": "x"}, "t": {"url": "https://h/"}}}'
+    )
+    desk.config.parent.mkdir()
+    desk.config.write_text('{"mcpServers": {"mine": {"url": "https://h/"}}}', encoding="utf-8")
+    known = own_servers(desk.config.read_text(encoding="utf-8"), desk.config)
+    assert take_in(import_clients([desk.place], known), desk.config, backups=desk.home / "b").changed
+    assert desk.behind == {"mine": {"url": "https://h/"}, "s": {"command": "x"}}
+    assert json.loads(desk.config.read_text(encoding="utf-8"))["inputs"] == [{"id": "k"}]
+    known = own_servers(desk.config.read_text(encoding="utf-8"), desk.config)
+    assert not take_in(import_clients([desk.place], known), desk.config, backups=desk.home / "b").changed
+    assert take_in(import_clients([desk.place]), tmp_path / "new.json", backups=desk.home / "b").backup is None
