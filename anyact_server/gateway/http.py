@@ -35,6 +35,7 @@ from anyact_server.telemetry import logger
 from anyact_server.types import JsonObject, Principal
 
 from .callers import PRINCIPAL_KEY
+from .held_events import RETRY_MS, HeldEvents
 
 LOG = logger("gateway")
 OPEN_PATHS = frozenset({"/healthz"})
@@ -92,8 +93,11 @@ class McpEndpoint:
     """One MCP server over streamable HTTP, both eras; an ASGI application that must be `running`."""
 
     def __init__(self, server: Server[Any], settings: Settings) -> None:
-        self._manager = StreamableHTTPSessionManager(server, max_request_body_size=settings.body_bytes)
-        self._app = StreamableHTTPASGIApp(self._manager)
+        events = HeldEvents()
+        self._manager = StreamableHTTPSessionManager(
+            server, event_store=events, retry_interval=RETRY_MS, max_request_body_size=settings.body_bytes
+        )
+        self._app = events.around(StreamableHTTPASGIApp(self._manager))
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Enter before the first request, once; enters the server's lifespan."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from anyact_server.interfaces import Catalog, Policy
@@ -19,6 +20,7 @@ class Rules:
         self._version: int | None = None
         self._actions: dict[str, Action] = {}
         self._withheld: frozenset[str] = frozenset()
+        self._off: tuple[str, ...] = ()
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """The original input schema of a tool that the catalog knows."""
@@ -41,7 +43,7 @@ class Rules:
         """
         action = self._known().get(name)
         visible = self._visible(principal)
-        if name in self._withheld:
+        if self._switched_off(name):
             return False
         return visible is None or (action is not None and action.id in visible)
 
@@ -62,19 +64,27 @@ class Rules:
         return self._policy.visible(principal, self._catalog.actions(), self._catalog.version)
 
     def _known(self) -> Mapping[str, Action]:
-        """The server's actions by name, read anew when the catalog has changed.
-
-        What its snapshot holds but the catalog does not offer was switched off by the user.
-        """
+        """The server's actions by name, read anew when the catalog has changed."""
         version = self._catalog.version
         if version != self._version:
             self._actions = {action.name: action for action in self._catalog.of_server(self._server)}
-            offered = {action.id for action in self._catalog.actions() if action.server == self._server}
-            off = frozenset(self._catalog.spec(self._server).disabled_actions)
-            self._withheld = frozenset(
-                name
-                for name, action in self._actions.items()
-                if name in off or action.id in off or (action.id not in offered and action.fault is None)
-            ) | (off - self._actions.keys())
+            snapshot = self._catalog.snapshot(self._server)
+            names = {tool.get("name") for tool in snapshot.tools} if snapshot is not None else set()
+            self._withheld = frozenset(name for name in names - self._actions.keys() if isinstance(name, str))
+            self._off = self._catalog.spec(self._server).disabled_actions
             self._version = version
         return self._actions
+
+    def _switched_off(self, name: str) -> bool:
+        """Whether the user switched a tool off.
+
+        Of what the catalog has seen, it does not offer that; a tool that is new is measured by the patterns themselves.
+        """
+        known = self._known()
+        return name in self._withheld or (name not in known and _chosen(self._off, name))
+
+
+def _chosen(patterns: tuple[str, ...], name: str) -> bool:
+    """Whether patterns choose a name: the last one that fits decides, `!` in front means no."""
+    fitting = [pattern for pattern in patterns if fnmatchcase(name, pattern.removeprefix("!"))]
+    return bool(fitting) and not fitting[-1].startswith("!")
