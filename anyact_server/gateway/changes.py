@@ -35,7 +35,6 @@ from .subscriptions import SUBSCRIBED_STATE
 LOG = logger("gateway")
 SEND_S = 5.0
 """A client that does not take a notice within so many seconds loses it."""
-LISTS = ("tools", "prompts", "resources")
 _EVENTS: Mapping[str, BusEvent] = {
     "tools": ToolsListChanged(),
     "prompts": PromptsListChanged(),
@@ -76,8 +75,8 @@ class Changes:
 
     # --- what happened; these may be called from any thread
 
-    def _catalog_changed(self, _: CatalogChange) -> None:
-        self._soon(partial(self._due.update, dict.fromkeys(LISTS)))
+    def _catalog_changed(self, change: CatalogChange) -> None:
+        self._soon(partial(self._due.update, dict.fromkeys(lists_of(change))))
 
     def _server_said(self, event: ServerEvent) -> None:
         if event.what == "resource" and event.detail:
@@ -119,6 +118,17 @@ class Changes:
                     await connection.notify("notifications/message", {"logger": event.server, **(event.params or {})})
         if scope.cancelled_caught:
             LOG.info("a client did not take a notice within %s s", SEND_S)
+
+
+def lists_of(change: CatalogChange) -> tuple[str, ...]:
+    """The lists that clients see otherwise after a change.
+
+    A server whose actions came all at once, or went, may have brought or taken its prompts and resources too.
+    """
+    others = ("prompts", "resources") if change.added or change.removed else ()
+    named = ["resources" if name == "templates" else name for name in change.lists]
+    actions = ("tools",) if change.added or change.removed or change.changed else ()
+    return tuple(dict.fromkeys([*actions, *named, *others]))
 
 
 def wants(connection: Connection, params: JsonObject | None) -> bool:

@@ -8,18 +8,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, cast
 
 from anyact_server.errors import AnyActError, PolicyRefused, UnknownAction, UnknownServer, UsageError
 from anyact_server.interfaces import Caller
 from anyact_server.telemetry import MASK
-from anyact_server.types import Action, Call, Estimate, JsonObject, OnError, Principal, Query, ReadRequest, Task
+from anyact_server.types import (
+    Action,
+    Call,
+    Estimate,
+    Json,
+    JsonObject,
+    OnError,
+    Principal,
+    Query,
+    ReadRequest,
+    ServerStatus,
+    Task,
+)
 
 from . import tools
 from .parts import Parts, Ready
 from .reading import Reading, objects, read
 from .render import descriptions, search_text
-from .reports import RUN_BUDGETS, Result, direct, failed, listed, observed, ran, result
+from .reports import RUN_BUDGETS, Result, direct, failed, listed, observed, ran, told
 
 View = Literal["page", "grep", "jsonpath", "head", "tail", "region", "diff", "raw"]
 ACTION_KEYS = ("tool", "action_id", "tool_name", "name", "id")
@@ -86,7 +99,13 @@ class Front:
         )
         ids = [hit.action.id for hit in answer.hits]
         status = "partial" if answer.degraded else "ok"
-        return result(text, {"status": status, "actions": ids, "shown": shown, "total": max(answer.total, len(ids))})
+        facts: dict[str, Json] = {
+            "status": status,
+            "actions": ids,
+            "shown": shown,
+            "total": max(answer.total, len(ids)),
+        }
+        return told(text, facts, budget=parts.settings.search_tokens)
 
     async def _describe(self, parts: Parts, reading: Reading, caller: Caller) -> Result:
         names = reading.texts("actions", "action", "ids", "id", "tool", "tools", "name", "names", required=True)
@@ -101,7 +120,8 @@ class Front:
         if not found:
             raise UnknownAction(" ".join(reading.notes), hint="Find ids with search_actions.")
         text = descriptions(found, tokens=parts.settings.search_tokens, notes=reading.close())
-        return result(text, {"status": "ok", "actions": [action.id for action, _ in found]})
+        ids = [action.id for action, _ in found]
+        return told(text, {"status": "ok", "actions": ids}, budget=parts.settings.search_tokens)
 
     async def _query(self, parts: Parts, reading: Reading, caller: Caller) -> Result:
         return await self._act(parts, reading, caller, read_only=True)
@@ -163,9 +183,7 @@ class Front:
             raise UnknownServer(f"No server is called {server[:80]!r}.", hint=f"Servers: {', '.join(sorted(known))}.")
         if restart:
             await self._restart(parts, server)
-        statuses = [status for status in parts.downstreams.statuses() if status.server in known]
-        if server is not None:
-            statuses = [status for status in statuses if status.server == server]
+        statuses = server_statuses(parts, known if server is None else frozenset({server}))
         answer = listed(statuses, now=time.time(), notes=reading.close())
         answer["content"][0]["text"] = MASK.mask(answer["content"][0]["text"])
         return answer
@@ -257,6 +275,17 @@ def visible_servers(parts: Parts, principal: Principal) -> frozenset[str]:
     all_servers = frozenset(action.server for action in parts.catalog.actions())
     open_servers = frozenset(action.server for action in parts.catalog.actions() if action.id in visible)
     return (names - all_servers) | (names & open_servers)
+
+
+def server_statuses(parts: Parts, servers: frozenset[str]) -> list[ServerStatus]:
+    """The state of these servers, in the order of the configuration, with what the catalog knows of their actions."""
+    found = []
+    for status in parts.downstreams.statuses():
+        if status.server in servers:
+            actions = parts.catalog.of_server(status.server)
+            stale = any(action.state == "stale" for action in actions)
+            found.append(replace(status, actions=len(actions), stale=status.stale or stale))
+    return found
 
 
 def _unknown_servers(parts: Parts, servers: Sequence[str], principal: Principal) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyact_server.errors import AnyActError, UnknownAction
+from anyact_server.grounding import estimate, render
 from anyact_server.types import (
     KINDS,
     ErrorInfo,
@@ -46,17 +47,18 @@ def result(text: str, structured: dict[str, Json], *, is_error: bool = False, bl
     }
 
 
+def told(text: str, structured: dict[str, Json], *, budget: int, blocks: Sequence[Json] = ()) -> Result:
+    """A result of the front's own, with its tokens counted."""
+    tokens = {"shown": estimate(text), "budget": budget}
+    return result(text, {**structured, "tokens": tokens}, blocks=blocks)
+
+
 # --- one observation
-
-
-def observation_text(observation: Observation) -> str:
-    """The text of an observation: its body, or its summary where there is no body."""
-    return observation.text or observation.summary
 
 
 def observed(observation: Observation, notes: Sequence[str] = ()) -> Result:
     """An observation as the answer of `call_action` and its siblings."""
-    text = "\n".join([observation_text(observation), *notes])
+    text = "\n".join([render(observation), *notes])
     return result(text, facts(observation), is_error=observation.is_error, blocks=observation.blocks)
 
 
@@ -120,15 +122,15 @@ def failed(error: AnyActError) -> Result:
     suggestions = list(error.suggestions) if isinstance(error, UnknownAction) else []
     if suggestions and not all(name in error.message for name in suggestions):
         lines.append(f"Perhaps: {', '.join(suggestions)}")
-    told: dict[str, Json] = {
+    shown: dict[str, Json] = {
         "kind": error.kind.value,
         "message": one_line(error.message, 300),
         "retryable": facts_.retry not in ("no", "after_change"),
         "retry": facts_.retry,
     }
     if suggestions:
-        told["alternatives"] = suggestions
-    return result("\n".join(lines), {"status": "error", "error": told}, is_error=True)
+        shown["alternatives"] = suggestions
+    return result("\n".join(lines), {"status": "error", "error": shown}, is_error=True)
 
 
 # --- runs
@@ -144,7 +146,7 @@ def run_text(report: RunReport, *, tokens: int, only: Sequence[str] = (), notes:
         notes: what was odd about the request.
     """
     tasks = [task for task in report.tasks if not only or task.id in only]
-    bodies = [observation_text(task.observation) if task.observation else task.reason or "" for task in tasks]
+    bodies = [render(task.observation) if task.observation else task.reason or "" for task in tasks]
     share = (
         max(map(size, bodies), default=0)
         if only
@@ -162,12 +164,11 @@ def run_text(report: RunReport, *, tokens: int, only: Sequence[str] = (), notes:
 def run_line(report: RunReport) -> str:
     """The first line of a report: how the run stands."""
     states = [task.state for task in report.tasks]
-    told = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
+    known = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
     word = "cancelled" if report.cancelled else "done" if report.done else "still running"
     more = "" if report.done else f' read_run(run="{report.id}") gives the rest.'
-    return (
-        f"Run {report.id}: {word} after {report.seconds:.1f} s; {counted(len(states), 'task')}: {told or 'none'}.{more}"
-    )
+    tasks = f"{counted(len(states), 'task')}: {known or 'none'}"
+    return f"Run {report.id}: {word} after {report.seconds:.1f} s; {tasks}.{more}"
 
 
 def task_line(task: TaskReport) -> str:
@@ -212,7 +213,7 @@ def ran(report: RunReport, *, tokens: int, only: Sequence[str] = (), notes: Sequ
         for block in task.observation.blocks
     ]
     text = run_text(report, tokens=tokens, only=only, notes=notes)
-    return result(text, structured, blocks=blocks)
+    return told(text, structured, budget=tokens, blocks=blocks)
 
 
 def _task_facts(task: TaskReport) -> dict[str, Json]:

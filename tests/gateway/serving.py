@@ -1,4 +1,4 @@
-"""Serves a world of twins over stdio, for tests that need a real process: `python -m tests.gateway.serving`."""
+"""Serves a world of twins, for tests that need a real process: `python -m tests.gateway.serving [--late|--http]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import sys
 
 import anyio
 
-from anyact_server.gateway import FrontServer, Parts, serve_stdio
+from anyact_server.gateway import FrontServer, Parts, http_app, listening, serve_http, serve_stdio
 from anyact_server.interfaces import Caller
 from anyact_server.types import JsonObject, Observation
 
+from .clients import Tokens
 from .twins import READ_ONLY, action, observation, world
 
 
@@ -51,7 +52,24 @@ async def _late() -> Parts:
     return parts()
 
 
-async def main(late: bool) -> None:
+async def over_http() -> None:
+    """Serve over HTTP until a signal comes; the port is printed once requests are taken, the end at the end."""
+    world_parts = parts()
+
+    async def give() -> Parts:
+        return world_parts
+
+    server = FrontServer(give)
+    sock = listening("127.0.0.1", 0)
+    port = sock.getsockname()[1]
+    app = http_app(server, Tokens(), world_parts.settings, health=server.health)
+    async with anyio.create_task_group() as group:
+        await group.start(lambda *, task_status: serve_http(app, sock, task_status=task_status))
+        print(port, flush=True)
+    print("ended in order", flush=True)
+
+
+async def over_stdio(late: bool) -> None:
     """Serve until the client leaves."""
     ready = parts()
 
@@ -62,4 +80,7 @@ async def main(late: bool) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, "--late" in sys.argv)
+    if "--http" in sys.argv:
+        anyio.run(over_http)
+    else:
+        anyio.run(over_stdio, "--late" in sys.argv)

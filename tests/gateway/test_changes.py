@@ -11,8 +11,9 @@ import pytest
 from mcp.server.subscriptions import ServerEvent as BusEvent
 from mcp.server.subscriptions import ToolsListChanged
 
-from anyact_server.gateway.changes import Changes
+from anyact_server.gateway.changes import Changes, lists_of
 from anyact_server.interfaces import ServerEvent
+from anyact_server.types import CatalogChange
 
 from .clients import in_memory
 from .twins import action, world
@@ -69,3 +70,11 @@ async def test_a_client_that_left_is_told_nothing() -> None:
     async with in_memory(here, "legacy") as client:
         await client.list_tools()
     here.catalog.add(action("a", "late"))
+
+
+def test_a_change_names_the_lists_that_clients_see_otherwise() -> None:
+    """A changed schema concerns tools alone; a server that came or went concerns every list."""
+    assert lists_of(CatalogChange("a", changed={"a__b": ("title",)})) == ("tools",)
+    assert lists_of(CatalogChange("a", lists=("prompts", "templates", "resources"))) == ("prompts", "resources")
+    assert lists_of(CatalogChange("a", removed=("a__b",))) == ("tools", "prompts", "resources")
+    assert lists_of(CatalogChange("a")) == ()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +14,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client
 from mcp.client.sse import sse_client
 from starlette.applications import Starlette
@@ -229,3 +232,23 @@ async def test_an_application_that_does_not_start_is_an_error() -> None:
 
     with anyio.fail_after(10), pytest.raises(AnyActError, match="did not start"):
         await serve_http(Starlette(lifespan=broken), listening("127.0.0.1", 0), signals=False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_the_process_in_order_also_with_open_streams(number: signal.Signals) -> None:
+    """What runs around the serving is still left properly, within a few seconds."""
+    command = [sys.executable, "-m", "tests.gateway.serving", "--http"]
+    async with await anyio.open_process(command, stderr=None) as process:
+        try:
+            assert process.stdout is not None
+            lines = BufferedByteReceiveStream(process.stdout)
+            with anyio.fail_after(40):
+                port = int(await lines.receive_until(b"\n", 100))
+                async with httpx2.AsyncClient() as http, http.stream("GET", f"http://127.0.0.1:{port}/sse") as stream:
+                    await anext(aiter(stream.aiter_lines()))
+                    process.send_signal(number)
+                    assert await lines.receive_until(b"\n", 100) == b"ended in order"
+                assert await process.wait() == 0
+        finally:
+            if process.returncode is None:
+                process.kill()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -266,7 +267,8 @@ def test_one_line_is_one_line() -> None:
 
 def test_compact_json_takes_frozen_values() -> None:
     """Tuples and mappings of the catalog are JSON too; other objects are not."""
-    assert json.loads(compact({"a": (1, 2), "b": EMPTY})) == {"a": [1, 2], "b": {}}
+    frozen = {"a": (1, 2), "b": EMPTY, "c": frozenset({3}), "d": MappingProxyType({"e": 1})}
+    assert json.loads(compact(frozen)) == {"a": [1, 2], "b": {}, "c": [3], "d": {"e": 1}}
     with pytest.raises(TypeError):
         compact({"a": object()})
 

@@ -73,7 +73,7 @@ def test_structured_content_holds_only_facts() -> None:
     """Status, id, action, handle, error, suspicion and token counts; never the data."""
     suspicion = ErrorInfo(Kind.NOT_FOUND, "looks empty", Fault.CALLER, False, "after_change", 2.5, alternatives=("b",))
     result = observed(observation("t", data={"big": "x"}, handle="obs_1", suspected=suspicion, action="a"), ["a note"])
-    assert result["content"][0]["text"] == "t\na note"
+    assert result["content"][0]["text"] == "t\ninstead: b\na note"
     assert result["structuredContent"] == {
         "status": "ok",
         "id": "obs_0123456789abcdef",

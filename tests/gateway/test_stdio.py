@@ -6,8 +6,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,6 +19,7 @@ from mcp import Client, StdioServerParameters
 from anyact_server.gateway import FrontServer, ready, serve_stdio
 from anyact_server.gateway.stdio import claimed, read_some, write_all
 
+from . import serving
 from .clients import MODES, Mode
 from .twins import action, world
 
@@ -34,36 +36,62 @@ READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 class Talk:
-    """A raw conversation with a process."""
+    """A raw conversation over a pair of pipes."""
 
-    def __init__(self, process: Process) -> None:
-        self.process = process
+    def __init__(self, writer: int, reader: int) -> None:
+        self.writer = writer
+        self.reader = reader
         self._rest = b""
 
     async def say(self, *messages: Any) -> None:
         """Send messages, or raw bytes."""
-        assert self.process.stdin is not None
         lines = [item if isinstance(item, bytes) else json.dumps(item).encode() + b"\n" for item in messages]
-        await self.process.stdin.send(b"".join(lines))
+        await write_all(self.writer, b"".join(lines))
 
     async def hear(self) -> dict[str, Any]:
         """The next line, which must be JSON."""
-        assert self.process.stdout is not None
         with anyio.fail_after(20):
             while b"\n" not in self._rest:
-                self._rest += await self.process.stdout.receive()
+                self._rest += await read_some(self.reader)
         line, self._rest = self._rest.split(b"\n", 1)
         return dict(json.loads(line))
 
 
+@contextmanager
+def _pipes() -> Iterator[tuple[int, int, Talk]]:
+    """Descriptors for a server, and a conversation over the other ends."""
+    (source, writer), (reader, sink) = os.pipe(), os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        yield source, sink, Talk(writer, reader)
+    finally:
+        for descriptor in (source, writer, reader, sink):
+            os.close(descriptor)
+
+
 @asynccontextmanager
-async def _talk(*flags: str) -> AsyncIterator[Talk]:
-    async with await anyio.open_process([*COMMAND, *flags], stderr=None) as process:
-        try:
-            yield Talk(process)
-        finally:
-            if process.returncode is None:
-                process.kill()
+async def _talk() -> AsyncIterator[Talk]:
+    """A conversation with a front in this process."""
+    with _pipes() as (source, sink, talk):
+        async with anyio.create_task_group() as group:
+            server = FrontServer(ready(serving.parts()))
+            group.start_soon(
+                partial(serve_stdio, server, stdin=source, stdout=sink, signals=False, line_bytes=1_000_000)
+            )
+            yield talk
+            group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _process(*flags: str) -> AsyncIterator[tuple[Process, Talk]]:
+    """A conversation with a process of its own."""
+    with _pipes() as (source, sink, talk):
+        async with await anyio.open_process([*COMMAND, *flags], stdin=source, stdout=sink, stderr=None) as process:
+            try:
+                yield process, talk
+            finally:
+                if process.returncode is None:
+                    process.kill()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -85,7 +113,7 @@ async def test_a_real_process_serves_a_client_of_each_era(mode: Mode) -> None:
 
 async def test_the_greeting_does_not_wait_for_the_parts() -> None:
     """Catalog and servers may take for ever."""
-    async with _talk("--late") as talk:
+    async with _process("--late") as (_, talk):
         await talk.say(HELLO)
         greeting = await talk.hear()
         assert greeting["result"]["serverInfo"]["name"] == "anyact"
@@ -146,65 +174,55 @@ async def test_every_handshake_version_is_spoken(version: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_the_process_in_order(number: signal.Signals) -> None:
     """It leaves its own cleaning up to do, and no error code of a crash."""
-    async with _talk() as talk:
+    async with _process() as (process, talk):
         await talk.say(HELLO)
         await talk.hear()
-        talk.process.send_signal(number)
+        process.send_signal(number)
         with anyio.fail_after(10):
-            assert await talk.process.wait() == 0
+            assert await process.wait() == 0
 
 
-async def test_the_end_of_input_ends_the_process() -> None:
-    """At once."""
-    async with _talk() as talk:
-        await talk.say(HELLO)
-        await talk.hear()
-        assert talk.process.stdin is not None
-        await talk.process.stdin.aclose()
-        with anyio.fail_after(10):
-            assert await talk.process.wait() == 0
-
-
-async def _serve(source: int, sink: int) -> None:
-    server = FrontServer(
-        ready(world([action("s", f"a{n}", description="x" * 500) for n in range(300)], exposure="direct").parts)
-    )
-    await serve_stdio(server, stdin=source, stdout=sink, signals=False)
+def _crowded() -> FrontServer:
+    actions = [action("s", f"a{number}", description="x" * 500) for number in range(300)]
+    return FrontServer(ready(world(actions, exposure="direct").parts))
 
 
 async def test_large_answers_wait_for_a_slow_reader() -> None:
-    """More than a pipe holds, every byte in order; a last line without its end is read too."""
-    in_read, in_write = os.pipe()
-    out_read, out_write = os.pipe()
-    heard = b""
-    async with anyio.create_task_group() as group:
-        group.start_soon(_serve, in_read, out_write)
-        lines = [HELLO, READY, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}]
-        os.write(in_write, "\n".join(json.dumps(line) for line in lines).encode())
-        os.close(in_write)
-        with anyio.fail_after(10):
-            while heard.count(b"\n") < 1:
-                heard += await read_some(out_read)
-    os.close(out_write)
-    while chunk := os.read(out_read, 65536):
-        heard += chunk
-    for descriptor in (in_read, out_read):
+    """More than a pipe holds, every byte in order."""
+    with _pipes() as (source, sink, talk):
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(serve_stdio, _crowded(), stdin=source, stdout=sink, signals=False))
+            await talk.say(HELLO, READY, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+            assert (await talk.hear())["id"] == 1
+            await anyio.wait_all_tasks_blocked()
+            assert len((await talk.hear())["result"]["tools"]) == 301
+            group.cancel_scope.cancel()
+
+
+async def test_the_end_of_input_ends_the_serving() -> None:
+    """A last line without its end is still read."""
+    (source, writer), (reader, sink) = os.pipe(), os.pipe()
+    os.write(writer, json.dumps({"id": 7}).encode())
+    os.close(writer)
+    with anyio.fail_after(10):
+        await serve_stdio(_crowded(), stdin=source, stdout=sink, signals=False)
+    assert json.loads(os.read(reader, 10_000))["id"] == 7
+    for descriptor in (source, reader, sink):
         os.close(descriptor)
-    assert json.loads(heard.split(b"\n")[0])["id"] == 1
 
 
-async def test_a_client_that_closed_its_end_ends_the_serving() -> None:
-    """Without an exception."""
-    in_read, in_write = os.pipe()
-    out_read, out_write = os.pipe()
-    os.close(out_read)
+async def test_a_client_that_closed_its_end_is_no_error() -> None:
+    """The serving goes on until the input ends too."""
+    (source, writer), (reader, sink) = os.pipe(), os.pipe()
+    os.close(reader)
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
-            group.start_soon(_serve, in_read, out_write)
-            os.write(in_write, json.dumps(HELLO).encode() + b"\n")
-            await anyio.wait_all_tasks_blocked()
-            os.close(in_write)
-    for descriptor in (in_read, out_write):
+            group.start_soon(partial(serve_stdio, _crowded(), stdin=source, stdout=sink, signals=False))
+            for _ in range(2):
+                await write_all(writer, json.dumps(HELLO).encode() + b"\n")
+                await anyio.wait_all_tasks_blocked()
+            os.close(writer)
+    for descriptor in (source, sink):
         os.close(descriptor)
 
 
