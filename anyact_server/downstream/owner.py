@@ -76,7 +76,7 @@ class Connection:
         self.listed = False
         self.ready = False
         self.learned: Era | None = None
-        self.fault: DownstreamError | None = None
+        self._fault: DownstreamError | None = None
         self.closed = anyio.Event()
         self.warnings: list[str] = []
 
@@ -84,6 +84,12 @@ class Connection:
     def usable(self) -> bool:
         """Whether a request may be given to it: it is opening or open, and not about to close."""
         return self.fault is None and not self._stop.is_set() and not self._retired
+
+    @property
+    def fault(self) -> DownstreamError | None:
+        """What ended it, or keeps it from being used; None while nothing is wrong."""
+        lost = self._session.peer.lost if self._session is not None and self.ready else None
+        return self._fault or lost
 
     @property
     def was_ready(self) -> bool:
@@ -161,7 +167,7 @@ class Connection:
         """Close now; requests in flight end with the reason, and so does waiting for it to open."""
         self._stop.set()
         if reason is not None:
-            self.fault = reason
+            self._fault = reason
             if self._session is not None:
                 self._session.peer.close(reason)
         if self._opening is not None:
@@ -177,7 +183,7 @@ class Connection:
             async with anyio.create_task_group() as group:
                 if starts is None or await self._await_turn(starts, group):
                     fault = await self._try()
-                    self.fault = self.fault or fault
+                    self._fault = self._fault or fault
                 self._finish()
         finally:
             self._finish()
@@ -280,9 +286,10 @@ class Connection:
             if self._idle_left() <= 0 and not lost.is_set():
                 LOG.debug("%s: idle, stopped", self.spec.name)
                 self._stop.set()
-        self.ready = False
         if not self._stop.is_set():
-            self.fault = session.peer.lost
+            self._fault = session.peer.lost
+        self.ready = False
+        if self._fault is not None:
             self._changed(self)
 
     def _idle_left(self) -> float:

@@ -95,7 +95,10 @@ class Place:
         """
         key = client_key(caller) if self.spec.per_client else None
         connection = self._current.get(key)
-        if connection is None or not connection.usable:
+        if connection is not None and not connection.usable:
+            self._end(connection)
+            connection = None
+        if connection is None:
             connection = self._open(key, caller)
         await connection.opened()
         return connection

@@ -78,16 +78,23 @@ def new_group() -> tuple[bool, int]:
     return True, 0
 
 
-def family(pid: int, known: Iterable[int] = ()) -> frozenset[int]:
+def family(pid: int, known: Iterable[int] = (), mark: bytes = b"") -> frozenset[int]:
     """The living processes that came out of a child: its group, its session, its descendants and those already known.
 
     Zombies do not count. Where there is no `/proc`, the answer is the child itself as long as its group lives.
+
+    Args:
+        pid: of the child, which leads a group and a session.
+        known: members found earlier; they count as long as they live, whoever their parent is now.
+        mark: something that only the environment of the family holds; finds members whose parents have ended.
     """
     stats = dict(_stats())
     if not stats:
         return frozenset({pid}) if _group_lives(pid) else frozenset()
     members = {other for other, (_, group, session, _) in stats.items() if pid in (other, group, session)}
     members.update(other for other in known if other in stats)
+    if mark:
+        members.update(other for other in stats if mark in _environment(other))
     grown = True
     while grown:
         children = {other for other, (parent, _, _, _) in stats.items() if parent in members}
@@ -124,6 +131,13 @@ def reap(members: Iterable[int], child: int) -> None:
                 os.waitpid(member, os.WNOHANG)
             except ChildProcessError:
                 continue
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def _group_lives(pid: int) -> bool:

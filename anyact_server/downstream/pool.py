@@ -75,15 +75,20 @@ class Pool:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve while the block runs, then stop every server in order."""
-        async with self._clients.running(), anyio.create_task_group() as group:
-            self._group = group
-            try:
-                yield
-            finally:
-                self._group = None
-                with anyio.move_on_after(CLOSE_S, shield=True):
-                    await close_all((place, "AnyAct is stopping") for place in self._places.values())
-                group.cancel_scope.cancel()
+        try:
+            async with self._clients.running(), anyio.create_task_group() as group:
+                self._group = group
+                try:
+                    yield
+                finally:
+                    self._group = None
+                    with anyio.move_on_after(CLOSE_S, shield=True):
+                        await close_all((place, "AnyAct is stopping") for place in self._places.values())
+                    group.cancel_scope.cancel()
+        except BaseExceptionGroup as failures:
+            if len(failures.exceptions) > 1:
+                raise
+            raise failures.exceptions[0] from None  # what the block itself raised, as it was
 
     async def request(
         self,

@@ -6,7 +6,9 @@ stopping it stops everything that it started.
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,8 +26,11 @@ from .wire import Sink, Unreachable
 
 LOG = logger("downstream")
 STDIN_GRACE_S = 1.5
-"""How long a server may take to end after its stdin was closed, and again after SIGTERM."""
+TERM_GRACE_S = 1.0
 KILL_GRACE_S = 1.0
+"""How long a server may take to end after its stdin was closed, after SIGTERM, and after SIGKILL."""
+MARK = "ANYACT_FAMILY"
+"""Variable in the environment of a server and of all that it starts, by which strays are found when it is stopped."""
 EXIT_GRACE_S = 0.3
 """How long the end of the output waits for the exit code, and the exit for the rest of the output."""
 KEPT_STDERR_LINES = 40
@@ -33,7 +38,7 @@ SHOWN_STDERR_LINES = 5
 OVERLONG_HEAD = 4096
 OVERLONG_FACTOR = 4
 """A line that never ends is read on for so many times its limit before the connection is given up."""
-POLL_S = 0.02
+POLL_S = 0.03
 
 
 class Lines:
@@ -102,6 +107,7 @@ class StdioWire:
         self._stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
         self._noisy = False
         self._closed = False
+        self._mark = secrets.token_hex(16).encode()
 
     @property
     def pid(self) -> int | None:
@@ -141,7 +147,7 @@ class StdioWire:
 
     async def _start(self) -> Process:
         spec = self._spec
-        env = platform.environment(os.environ, spec.env)
+        env = platform.environment(os.environ, {**spec.env, MARK: self._mark.decode()})
         session, flags = platform.new_group()
         try:
             return await anyio.open_process(
@@ -231,15 +237,16 @@ class StdioWire:
         )
 
     async def _stop(self, process: Process) -> None:
-        """Close stdin, then SIGTERM, then SIGKILL, to the whole group, until nothing of it is left."""
+        """Close stdin, then SIGTERM, then SIGKILL, to the whole family, until nothing of it is left."""
         self._closed = True
         with anyio.CancelScope(shield=True):
-            known = platform.family(process.pid)
+            known = platform.family(process.pid, mark=self._mark)
             if process.stdin is not None:
                 await process.stdin.aclose()
             known = await _gone(process, known, STDIN_GRACE_S)
-            for kill, grace in ((False, STDIN_GRACE_S), (True, KILL_GRACE_S)):
+            for kill, grace in ((False, TERM_GRACE_S), (True, KILL_GRACE_S)):
                 if known or process.returncode is None:
+                    known = platform.family(process.pid, known, self._mark)
                     platform.tell(process.pid, known, kill=kill)
                     known = await _gone(process, known, grace)
             if process.returncode is not None:
@@ -258,11 +265,12 @@ async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:
 async def _gone(process: Process, known: frozenset[int], seconds: float) -> frozenset[int]:
     """Wait until the process and everything of its family has ended; gives what is still there after `seconds`."""
     left = known
-    for _ in range(round(seconds / POLL_S)):
+    deadline = anyio.current_time() + seconds
+    while anyio.current_time() < deadline:
         left = platform.family(process.pid, left)
         if not left and process.returncode is not None:
             break
-        await anyio.sleep(POLL_S)
+        await anyio.sleep(POLL_S)  # there is no event for the end of a grandchild
     platform.reap(known, process.pid)
     return left
 
@@ -279,6 +287,8 @@ def _unstartable(spec: ServerSpec, error: OSError | ValueError) -> Unreachable:
         hint = "Install it, or write the full path of the command; PATH is that of AnyAct, not that of your shell."
     elif isinstance(error, PermissionError):
         text, hint = f"command {command!r} may not be executed", "Make the file executable."
+    elif error.errno == errno.ENOEXEC:
+        text, hint = f"command {command!r} is no program", "Give its interpreter as the command and the file in `args`."
     else:
         text, hint = f"command {command!r} could not be started: {error.strerror or error}", None
     return Unreachable(f"server {spec.name!r}: {text}", server=spec.name, kind=Kind.CRASHED, hint=hint)

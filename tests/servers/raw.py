@@ -29,6 +29,7 @@ class Raw:
         self.cancelled: list[Any] = []
         self.held: list[Frame] = []
         self.lists = 0
+        self.token: Any = None
 
     def write(self, data: bytes) -> None:
         """Write bytes as they are."""
@@ -237,13 +238,12 @@ def die(raw: Raw, ident: Any, args: Frame) -> None:
 @tool
 def progress(raw: Raw, ident: Any, args: Frame) -> None:
     """Report progress, some of it with tokens of nobody, before and after the answer."""
-    token = args.get("token")
     for step in range(int(args.get("steps", 3))):
-        report(raw, token, step)
+        report(raw, raw.token, step)
         report(raw, "nobody", step)
         time.sleep(float(args.get("pause", 0)))
     raw.text(ident, "done")
-    report(raw, token, 99)
+    report(raw, raw.token, 99)
 
 
 @tool
@@ -348,9 +348,8 @@ def take(raw: Raw, frame: Frame) -> None:
             more = {"nextCursor": "bad"} if raw.options.pages == "broken" else {}
             raw.result(ident, pages(raw, params.get("cursor")) | more)
     elif method == "tools/call":
-        args = params.get("arguments") or {}
-        meta = params.get("_meta") or {}
-        TOOLS[params["name"]](raw, ident, {"token": meta.get("progressToken"), **args} if args else args | meta)
+        raw.token = (params.get("_meta") or {}).get("progressToken")
+        TOOLS[params["name"]](raw, ident, params.get("arguments") or {})
     else:
         raw.error(ident, -32601, "Method not found")
 
