@@ -21,7 +21,7 @@ import orjson
 
 from anyact_server.errors import AnyActError, RemoteError, UsageError
 from anyact_server.interfaces import Grounder
-from anyact_server.types import KINDS, SUCCESSES, Action, Fault, JsonObject, Kind, Verdict
+from anyact_server.types import KINDS, SUCCESSES, Action, Fault, Json, JsonObject, Kind, Verdict
 
 _FAILURES = frozenset({"failed", "partial"})
 _OUTCOMES = frozenset({"ok", "ok_empty", *_FAILURES})
@@ -110,7 +110,8 @@ def _verdict(record: JsonObject, grounder: Grounder) -> Verdict:
         )
         return grounder.judge_error(raised)
     name = str(record.get("tool", ""))
-    return grounder.judge(record.get("result"), Action(f"{server}__{name}", server, name))
+    result: Json = record.get("result")
+    return grounder.judge(result, Action(f"{server}__{name}", server, name))
 
 
 def _fault(name: str) -> str:

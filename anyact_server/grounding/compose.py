@@ -8,11 +8,11 @@ from typing import Literal
 
 from anyact_server.types import EMPTY, Artifact, Elision, Json, JsonObject
 
-from .binaries import Code, replace_codes
+from .binaries import Code, may_hold_code, replace_codes
 from .blocks import Block, Content
 from .encoding import dumps, whole_surrogates
 from .media import MOST_SOUND_BYTES, Picture, decode, describe_sound, fit_picture, sniff
-from .parts import ALL_TEXTS, mirrored, parse_json, unwrapped
+from .parts import ALL_TEXTS, mirrored, parse_json, unwrapped, without_codes
 from .structured import fit
 from .text import clean, shorten
 from .tokens import estimate
@@ -77,17 +77,14 @@ def compose(content: Content, budget: int, handle: str) -> Body:
     body.empty = not body.blocks and all(_nothing(piece.value) for piece in pieces) and not composer.lines
     if not body.empty:
         composer.write(pieces)
+        composer.name_codes_in_data()
     body.text = whole_surrogates(body.text)
     return body
 
 
 def _nothing(value: Json) -> bool:
-    """Whether a value holds nothing: blank text, an empty list or object, null, an object of such."""
-    if isinstance(value, str):
-        return not value.strip()
-    if isinstance(value, dict):
-        return all(_nothing(part) for part in value.values())
-    return value is None or value == []
+    """Whether a value holds nothing: blank text, an empty list or object, null."""
+    return not value.strip() if isinstance(value, str) else value is None or value in ([], {})
 
 
 class _Composer:
@@ -98,7 +95,8 @@ class _Composer:
         self._budget = budget
         self._handle = handle
         self._codes: dict[tuple[str, int], str] = {}
-        self._hidden = 0
+        self._coded = False
+        self._data_from: str | None = None
         self.lines: list[str] = []
 
     # --- reading the content
@@ -142,7 +140,9 @@ class _Composer:
     def _value_piece(self, value: Json, part: str, pointer: str) -> _Piece:
         if isinstance(value, str):
             return self._text_piece(Block("text", pointer, value), part)
-        size = len(dumps(value))
+        packed = dumps(value)
+        size = len(packed)
+        self._coded = self._coded or may_hold_code(packed)
         self._body.raw += size // 3
         return _Piece("json", value, size, size // 3, part, pointer)
 
@@ -166,6 +166,8 @@ class _Composer:
         if value is not None:
             if self._body.data is None and part == "":
                 self._body.data = value
+                self._data_from = block.pointer
+            self._coded = self._coded or may_hold_code(block.text.encode("utf-8", "surrogatepass"))
             return _Piece("json", value, len(block.text), cost, part, block.pointer, label, priority)
         return _Piece("text", block.text, len(block.text), cost, part, block.pointer, label, priority)
 
@@ -304,6 +306,18 @@ class _Composer:
             self._keep(name, pointer, mime, code.size * 3 // 4, binary=True, span=span)
         what = code.mime or "encoded data"
         return f"[{what}, {code.size:,} characters: {self._name(self._codes[key])}]"
+
+    def name_codes_in_data(self) -> None:
+        """Replace the long codes in the structured value too: they are in no field of an observation."""
+        if self._body.data is None or not self._coded:
+            return
+
+        def name(pointer: str, code: Code) -> str:
+            if self._data_from is not None:
+                return self._code(self._data_from, pointer, code)
+            return self._code(f"/structuredContent{pointer}", "", code)
+
+        self._body.data = without_codes(self._body.data, name)
 
     # --- writing
 

@@ -13,6 +13,7 @@ from anyact_server.types import Json
 
 DEPTH = 200
 """Deeper nesting than this is replaced by a short text, for reading alike and for keeping."""
+TOO_DEEP = "(nested too deeply to show)"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONG_NUMBER = re.compile(r"\d{16}")
 
@@ -69,9 +70,9 @@ def _tame(value: Any, depth: int) -> Json:
     if isinstance(value, float):
         return value if value == value and abs(value) != float("inf") else None
     if depth > DEPTH:
-        return "(nested too deeply to show)"
+        return TOO_DEEP
     if isinstance(value, Mapping):
         return {whole_surrogates(str(key)): _tame(part, depth + 1) for key, part in value.items()}
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_tame(part, depth + 1) for part in value]
     return whole_surrogates(str(value))

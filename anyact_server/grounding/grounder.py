@@ -28,6 +28,7 @@ from anyact_server.types import (
 from .artifacts import ArtifactStore, new_handle, observation_id
 from .blocks import Content, read_content
 from .compose import Body, compose
+from .encoding import dumps, loads
 from .judging import judge_content, judge_exception
 from .parts import main_value, part_value
 from .reading import View, difference, read_view
@@ -118,7 +119,7 @@ class Grounder:
             status="pending" if content.pending else status,  # type: ignore[arg-type]  # a literal, chosen above
             summary=summarise(body, verdict, error, suspected),
             blocks=tuple(body.blocks),
-            data=body.data,
+            data=_masked(body.data) if content.is_error else body.data,
             is_error=content.is_error,
             error=error,
             suspected=suspected,
@@ -130,7 +131,7 @@ class Grounder:
             seconds=seconds,
             notes=tuple(body.notes),
         )
-        text = written(observation, body.text)
+        text = MASK.mask(written(observation, MASK.mask(body.text)))
         tokens = TokenCount(estimate(text) + body.media_tokens, max(body.raw, 1), budget)
         return replace(observation, text=text, tokens=tokens)
 
@@ -178,7 +179,7 @@ class Grounder:
             view = read_view(part_value(stored.result, facts), request, budget, mime=facts.get("mime", ""))
         if request.view == "diff" and request.query:
             view = self._difference(stored.result, request, principal, budget)
-        text = shorten(view.text, budget, "ask for less").text
+        text = MASK.mask(shorten(view.text, budget, "ask for less").text)
         return Observation(
             id=observation_id(request.handle),
             status="ok",
@@ -241,6 +242,15 @@ class Grounder:
             for artifact in body.artifacts
         ]
         return True
+
+
+def _masked(value: Json) -> Json:
+    """The structured part of a failure without secrets: servers echo tokens in their errors."""
+    if value is None:
+        return None
+    packed = dumps(value).decode()
+    plain = MASK.mask(packed)
+    return value if plain == packed else loads(plain)
 
 
 def error_info(

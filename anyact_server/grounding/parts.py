@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from anyact_server.errors import UsageError
 from anyact_server.types import Json, JsonObject
 
+from .binaries import Code, replace_codes
 from .blocks import Content, read_content
-from .encoding import compact, loads
+from .encoding import DEPTH, TOO_DEEP, compact, loads
 from .media import decode
 
 ALL_TEXTS = "/content/*"
@@ -65,6 +66,13 @@ def unwrapped(structured: Json) -> Json:
 
 def mirrored(content: Content) -> bool:
     """Whether the texts only repeat the structured part."""
+    try:
+        return _mirrored(content)
+    except RecursionError:  # values nested about as deeply as Python compares
+        return False
+
+
+def _mirrored(content: Content) -> bool:
     texts = content.texts
     if not content.has_structured or not texts:
         return False
@@ -79,6 +87,26 @@ def mirrored(content: Content) -> bool:
     if isinstance(inner, Sequence) and not isinstance(inner, str) and len(inner) == len(texts):
         return all(text == item or parse_json(text) == item for text, item in zip(texts, inner, strict=True))
     return False
+
+
+def without_codes(value: Json, name: Callable[[str, Code], str], pointer: str = "", depth: int = 0) -> Json:
+    """A copy of a value with the long codes in its strings replaced by what `name` says of them."""
+    if isinstance(value, str):
+        return replace_codes(value, lambda code: name(pointer, code))
+    if depth > DEPTH and isinstance(value, Mapping | list):
+        return TOO_DEEP
+    if isinstance(value, Mapping):
+        return {
+            key: without_codes(part, name, f"{pointer}/{escape(str(key))}", depth + 1) for key, part in value.items()
+        }
+    if isinstance(value, list):
+        return [without_codes(part, name, f"{pointer}/{index}", depth + 1) for index, part in enumerate(value)]
+    return value
+
+
+def escape(key: str) -> str:
+    """A key as one step of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 def part_value(result: Json, part: JsonObject) -> str | bytes:

@@ -15,8 +15,8 @@ from anyact_server.types import Elision, Json, JsonObject, ReadRequest
 from .binaries import Code, is_code, replace_codes
 from .encoding import compact, dumps
 from .media import decode, fit_picture, size_of, sniff
-from .parts import select
-from .structured import encode, escape, fit
+from .parts import escape, select
+from .structured import encode, fit
 from .text import clean
 from .tokens import estimate
 

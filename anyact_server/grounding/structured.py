@@ -19,6 +19,7 @@ from anyact_server.types import Json
 
 from .binaries import LONGEST, Code, ends, replace_codes
 from .encoding import dumps
+from .parts import escape
 from .tokens import estimate
 
 TABLE_ROWS = 3
@@ -241,11 +242,6 @@ _DEEPEST = 40
 _SHORT = 24
 _LOOKED_AT = 200_000
 """Characters of one string that are searched for codes."""
-
-
-def escape(key: str) -> str:
-    """A key as one step of a JSON pointer."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 # --- writing
