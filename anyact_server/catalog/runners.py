@@ -61,21 +61,33 @@ class Launch:
     environment: Environment | None = None
 
 
-def look(environments: Path, search_path: str | None = None) -> Machine:
+def look(environments: Path, search_path: str | None = None, user: Path | None = None) -> Machine:
     """See what is on this machine.
 
     Args:
         environments: the folder for private environments.
         search_path: where to look for programs; the process's own PATH when None.
+        user: the user's home directory, where pyenv and uv keep Pythons that are not on the search path.
     """
     names = ("npx", "npm", "node", "uvx", "pipx", "docker")
     found = {name: path for name in names if (path := shutil.which(name, path=search_path)) is not None}
     pythons = [(sys.executable, (sys.version_info[0], sys.version_info[1]))]
     for minor in range(14, 9, -1):
-        path = shutil.which(f"python3.{minor}", path=search_path)
-        if path is not None and minor != sys.version_info[1] and _answers(path):
+        path = _python(minor, search_path, user) if minor != sys.version_info[1] else None
+        if path is not None:
             pythons.append((path, (3, minor)))
     return Machine(environments, found, tuple(pythons), os.name == "nt")
+
+
+def _python(minor: int, search_path: str | None, user: Path | None) -> str | None:
+    """A working Python 3 of this minor version."""
+    candidates = [shutil.which(f"python3.{minor}", path=search_path)]
+    if user is not None:
+        kept = (user / ".pyenv" / "versions", user / ".local" / "share" / "uv" / "python")
+        candidates += [
+            str(path) for folder in kept for path in sorted(folder.glob(f"*3.{minor}.*/bin/python3.{minor}"))
+        ]
+    return next((path for path in candidates if path is not None and _answers(path)), None)
 
 
 def _answers(python: str) -> bool:

@@ -189,3 +189,7 @@ def test_looking_finds_programs_and_passes_over_pythons_that_only_print_an_error
     assert (str(good / f"python3.{minor}"), (3, minor)) in found.pythons
     assert found.pythons[0] == (sys.executable, (sys.version_info[0], sys.version_info[1]))
     assert len(look(tmp_path / "envs", str(bad)).pythons) == 1
+    kept = tmp_path / ".pyenv" / "versions" / f"3.{minor}.4" / "bin"
+    kept.mkdir(parents=True)
+    (good / f"python3.{minor}").rename(kept / f"python3.{minor}")
+    assert look(tmp_path / "envs", str(bad), tmp_path).pythons[1:] == ((str(kept / f"python3.{minor}"), (3, minor)),)
