@@ -46,12 +46,12 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(
         config: tuple[str, ...],
         home: str | None,
-        values: tuple[str, ...],
+        assignments: tuple[str, ...],
         log_level: str | None,
         as_json: bool,
         **rest: Any,
     ) -> Any:
-        return command(options=Options(config, home, values, log_level, as_json), **rest)
+        return command(options=Options(config, home, assignments, log_level, as_json), **rest)
 
     wrapped.__name__ = command.__name__
     wrapped.__doc__ = command.__doc__
@@ -77,7 +77,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="DIR",
         help="Folder of catalog, ledger and results. [default: ANYACT_HOME, else the platform's data folder]",
     ),
-    click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="A setting; see docs/configuration.md."),
+    click.option(
+        "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; see docs/configuration.md."
+    ),
     click.option("--log-level", type=click.Choice(LEVELS), help="Least severity logged to stderr. [default: warning]"),
     click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document."),
 )

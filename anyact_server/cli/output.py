@@ -94,9 +94,13 @@ class Progress:
         self._done = 0
         self._tenth = -1
 
-    def step(self, detail: str = "", by: int = 1) -> None:
+    def step(self, detail: str = "") -> None:
         """One more is done."""
-        self._done += by
+        self.at(self._done + 1, detail)
+
+    def at(self, done: int, detail: str = "") -> None:
+        """So many are done; `detail` says what happens now."""
+        self._done = done
         if not self._shown:
             return
         if self._terminal:
