@@ -333,7 +333,7 @@ class _Composer:
         shares = _shares(pieces, left)
         shown = [self._piece(piece, share) for piece, share in zip(pieces, shares, strict=True)]
         text = "\n".join(part for part in [*shown, lines] if part)
-        body.text = shorten(text, max(left + estimate(lines), 60) * 5 // 4, f"rest: {self._handle}, view raw").text
+        body.text = shorten(text, (left + estimate(lines)) * 3 // 2 + 60, f"rest: {self._handle}, view raw").text
         body.artifacts = [
             artifact
             for artifact in body.artifacts

@@ -25,7 +25,8 @@ MOST_PIXELS = 1_150_000
 MOST_BYTES = 1_000_000
 """Bytes of one picture as sent; larger ones are encoded again."""
 MOST_SOUND_BYTES = 1_000_000
-_BOMB_PIXELS = 120_000_000
+_BOMB_PIXELS = 64_000_000
+"""A file may claim any size; more pixels than this (200 MB decoded) are never decoded."""
 _SHOWN = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
 """Kinds that vision models take as they are."""
 
@@ -115,22 +116,28 @@ def fit_picture(data: bytes, region: tuple[int, int, int, int] | None = None) ->
     Returns:
         The picture, or why there is none, in words.
     """
-    mime = sniff(data[:300])
     opened = _open(data)
     if isinstance(opened, str):
         return opened
     with opened as image:
-        width, height = image.size
-        turned = image.getexif().get(0x0112, 1) != 1
-        fits = max(width, height) <= LONGEST_EDGE and width * height <= MOST_PIXELS and len(data) <= MOST_BYTES
-        if region is None and fits and not turned and image.format and image.format.lower() in _SHOWN:
-            shown = (0, 0, width, height)
-            encoded = base64.b64encode(data).decode()
-            return Picture(encoded, mime or "image/png", width, height, width, height, shown)
         try:
-            return _resized(image, region)
+            return (_as_it_is(image, data) if region is None else None) or _resized(image, region)
         except (OSError, ValueError, SyntaxError, struct.error) as error:
             return f"the picture cannot be read ({str(error)[:80]})"
+
+
+def _as_it_is(image: Image, data: bytes) -> Picture | None:
+    """The picture unchanged, None where it is too large, turned, or of a kind that models do not take."""
+    width, height = image.size
+    fits = max(width, height) <= LONGEST_EDGE and width * height <= MOST_PIXELS and len(data) <= MOST_BYTES
+    mime = _SHOWN.get((image.format or "").lower())
+    if not fits or mime is None or image.getexif().get(_TURN, 1) != 1:
+        return None
+    return Picture(base64.b64encode(data).decode(), mime, width, height, width, height, (0, 0, width, height))
+
+
+_TURN = 0x0112
+"""The EXIF field that says how a photograph is turned."""
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
@@ -163,6 +170,7 @@ def _pillow() -> Any:
     """Pillow with its limit set; imported here and nowhere else."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
+    Image.MAX_IMAGE_PIXELS = None  # Pillow's own check warns or raises at other sizes; ours comes before any decoding
     return Image, ImageOps, UnidentifiedImageError
 
 
@@ -173,8 +181,6 @@ def _open(data: bytes) -> Image | str:
         image: Image = pictures.open(io.BytesIO(data))
     except unidentified:
         return "the data is no picture that can be read"
-    except pictures.DecompressionBombError:
-        return "the picture is too large to be opened safely"
     except (OSError, ValueError, SyntaxError, struct.error) as error:
         return f"the picture cannot be read ({str(error)[:80]})"
     if image.size[0] * image.size[1] > _BOMB_PIXELS:

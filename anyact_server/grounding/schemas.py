@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from anyact_server.types import Action, Json, JsonObject
 
+from .binaries import replace_codes
 from .blocks import Content
-from .encoding import compact
+from .encoding import compact, whole_surrogates
 from .parts import parse_json, unwrapped
 
 _CACHED = 512
@@ -102,8 +103,9 @@ def _problem(validator: _Validator, value: Json) -> str | None:
 
 
 def _short(message: str) -> str:
-    """A validator's message without the value that it quotes at length."""
-    words = " ".join(message.split())
+    """A validator's message without the value that it quotes at length, and without codes in it."""
+    plain = replace_codes(message[:100_000], lambda code: f"[{code.size:,} characters]")
+    words = " ".join(whole_surrogates(plain).split())
     return words if len(words) <= 200 else f"{re.split(r' is ', words)[0][:90]}… {words[-100:]}"
 
 

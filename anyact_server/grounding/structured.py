@@ -218,6 +218,8 @@ class _Pruner:
             if len(shown) >= self._keys:
                 shown["…"] = self._cut(pointer, "keys", len(value) - self._keys)
                 break
+            if type(key) is str and len(key) > LONGEST:
+                key = f"{key[:60]}…"  # such a key is data, and may be a code
             kind = type(part)
             if kind in _SCALARS or (kind is str and len(part) <= _SHORT):
                 shown[key] = part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +69,7 @@ def picture() -> Callable[..., str]:
 
     def make(width: int, height: int, form: str = "PNG", *, noise: bool = False) -> str:
         if noise:
-            pixels = bytes((i * 7919 + (i >> 3) * 104729) & 255 for i in range(width * 3)) * height
-            row = width * 3
-            shifted = b"".join(pixels[y * row + y % row : (y + 1) * row] + pixels[: y % row] for y in range(height))
-            image = Image.frombytes("RGB", (width, height), shifted[: row * height])
+            image = Image.frombytes("RGB", (width, height), random.Random(1).randbytes(width * height * 3))
         else:
             image = Image.new("RGB", (width, height), "navy")
         return encoded(image, form)
