@@ -157,8 +157,6 @@ class _Reading:
                 inner = self._collected(value, (key,))
             elif field == "anyact":
                 self.warn("`anyact` must be an object; it is left out")
-            elif field in found and word in ("transport",):
-                continue
             elif value is not None or field in ("args", "env", "headers"):
                 found[field] = value
                 self._written[field] = (*route, key)

@@ -250,7 +250,7 @@ class _Reader:
         if high:
             return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + (int(low, 16) - 0xDC00))
         if unit:
-            return chr(int(unit, 16))
+            return "\ufffd" if 0xD800 <= int(unit, 16) < 0xE000 else chr(int(unit, 16))  # half a character is none
         if simple not in _PLAIN:
             self._fail(f"\\{simple} is no JSON escape", _BACKSLASH_HINT, at=start + match.start())
         return _PLAIN[simple]

@@ -21,7 +21,11 @@ from anyact_server.types import EMPTY
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _SCHEMED = re.compile(r"([A-Za-z][A-Za-z0-9]*):(?!-)(.*)\Z", re.DOTALL)
 _INPUT_KEY = re.compile(r"[^A-Za-z0-9]+")
-_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=[ \t]*(.*)\Z", re.DOTALL)
+_ENV_NAME = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*")
+_ENV_QUOTED = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)(?=[ \t]*(?:\#.*)?$)""", re.DOTALL | re.MULTILINE)
+_ENV_BARE = re.compile(r"[^\n]+")
+_ENV_NOTHING = re.compile(r"[ \t\r\ufeff]*(?:#[^\n]*)?(?:\n|\Z)")
+_ENV_ESCAPE = re.compile(r"\\([nrt\"\\])")
 ORDINARY = frozenset(
     (
         "HOME",
@@ -192,28 +196,33 @@ def _closing(text: str, start: int) -> int:
 def parse_env_file(text: str) -> tuple[dict[str, str], tuple[int, ...]]:
     """Read `NAME=VALUE` lines as dotenv files have them.
 
-    Quotes around a value go, `\\n` inside double quotes is a line break, `#` begins a comment. Nothing is expanded.
+    Quotes around a value go, and may hold several lines; `\\n` in double quotes is a line break, `#` begins a comment.
+    Nothing is expanded.
 
     Returns:
         the values, and the numbers of the lines that are neither empty, a comment nor an assignment.
     """
     found: dict[str, str] = {}
     bad: list[int] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip().lstrip("\ufeff")
-        if not stripped or stripped.startswith("#"):
-            continue
-        match = _ENV_LINE.match(stripped)
-        if match is None:
-            bad.append(number)
-        else:
-            found[match[1]] = _env_value(match[2].strip())
+    text = text.replace("\r\n", "\n")
+    at = 0
+    while at < len(text):
+        match = _ENV_NAME.match(text, at)
+        end = text.find("\n", at) if match is None else match.end()
+        if match is not None:
+            value = _ENV_QUOTED.match(text, end) or _ENV_BARE.match(text, end)
+            found[match[1]] = _env_value(value[0]) if value else ""
+            end = text.find("\n", value.end() if value else end)
+        elif not _ENV_NOTHING.match(text, at):
+            bad.append(text.count("\n", 0, at) + 1)
+        at = len(text) if end < 0 else end + 1
     return found, tuple(bad)
 
 
 def _env_value(raw: str) -> str:
     quote = raw[:1]
-    if quote in ('"', "'", "`") and (end := raw.find(quote, 1)) > 0:
-        inside = raw[1:end]
-        return inside.replace("\\n", "\n").replace('\\"', '"') if quote == '"' else inside
-    return re.split(r"\s+#", raw, maxsplit=1)[0].rstrip()
+    if quote not in ('"', "'", "`") or len(raw) < 2 or not raw.endswith(quote):
+        return re.split(r"\s+#", raw, maxsplit=1)[0].strip()
+    if quote != '"':
+        return raw[1:-1]
+    return _ENV_ESCAPE.sub(lambda match: {"n": "\n", "r": "\r", "t": "\t"}.get(match[1], match[1]), raw[1:-1])
