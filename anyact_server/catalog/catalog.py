@@ -12,7 +12,7 @@ from anyact_server.telemetry import logger
 from anyact_server.types import EMPTY, Action, ActionState, CatalogChange, ServerSpec, Snapshot
 
 from .naming import Known, closest, prepared
-from .snapshots import Entry, Reading, completed, difference, matches, reach_of, read_tools, storable
+from .snapshots import Entry, Reading, changed_lists, completed, difference, matches, reach_of, read_tools, storable
 from .store import Store, Stored
 from .store_approvals import Approval
 from .store_views import NO_OVERRIDE, stored_action, stored_snapshot
@@ -200,9 +200,10 @@ class Catalog:
             whole = storable(completed(snapshot, known))
             reading = self._own(spec.name, read_tools(spec.name, whole.tools))
             former = _kept(before.actions, reading)
+            lists = changed_lists(self.snapshot(spec.name), whole)
             stored = self._store.put(whole, reading, reach_of(spec))
             shelf = self._shelf(spec, stored, stale="tools" in snapshot.partial)
-            change = difference(spec.name, former, shelf.actions)
+            change = replace(difference(spec.name, former, shelf.actions), lists=lists)
             self._place(shelf)
         self._tell(change)
         return change

@@ -331,6 +331,14 @@ def difference(server: str, before: Mapping[str, Action], after: Mapping[str, Ac
     )
 
 
+def changed_lists(before: Snapshot | None, after: Snapshot) -> tuple[str, ...]:
+    """Names of the lists beside the tools that differ between two snapshots of a server."""
+    former = before or Snapshot(after.server)
+    return tuple(
+        name for name in ("prompts", "resources", "templates") if getattr(former, name) != getattr(after, name)
+    )
+
+
 def changed_fields(before: Action, after: Action) -> tuple[str, ...]:
     """Names of the fields that differ between two states of one action; those in `extra` under their own names."""
     names = [name for name in _LIGHT if getattr(before, name) != getattr(after, name)]
