@@ -33,6 +33,7 @@ from .parts import Parts, Ready
 from .reading import Reading, objects, read
 from .render import descriptions, search_text
 from .reports import RUN_BUDGETS, Result, direct, failed, listed, observed, ran, told
+from .sight import Sight, may_know, seen, visible_servers
 
 View = Literal["page", "grep", "jsonpath", "head", "tail", "region", "diff", "raw"]
 ACTION_KEYS = ("tool", "action_id", "tool_name", "name", "id")
@@ -46,6 +47,7 @@ class Front:
 
     def __init__(self, ready: Ready) -> None:
         self._ready = ready
+        self._sight = Sight()
         self._tools: Mapping[str, Callable[[Parts, Reading, Caller], Awaitable[Result]]] = {
             tools.SEARCH: self._search,
             tools.DESCRIBE: self._describe,
@@ -89,6 +91,7 @@ class Front:
             reading.notes.append(f"Only the first {MOST_INTENTS} of {len(intents)} intents were used.")
             intents = intents[:MOST_INTENTS]
         reading.notes += _unknown_servers(parts, servers, caller.principal)
+        reading.notes += _unread(parts, self._sight.unread(parts), caller.principal)
         answer = await parts.space.search(Query(intents, limit=limit, servers=servers), caller.principal)
         text, shown = search_text(
             answer,
@@ -257,24 +260,7 @@ def _task(place: int, item: JsonObject, parent: Reading) -> Task:
     return task
 
 
-# --- what a principal sees
-
-
-def seen(parts: Parts, action: Action, principal: Principal) -> bool:
-    """Whether the principal may see an action."""
-    visible = parts.space.visible(principal)
-    return visible is None or action.id in visible
-
-
-def visible_servers(parts: Parts, principal: Principal) -> frozenset[str]:
-    """Servers that the principal may know of: those without actions, and those with one that is visible."""
-    names = frozenset(spec.name for spec in parts.catalog.specs())
-    visible = parts.space.visible(principal)
-    if visible is None:
-        return names
-    all_servers = frozenset(action.server for action in parts.catalog.actions())
-    open_servers = frozenset(action.server for action in parts.catalog.actions() if action.id in visible)
-    return (names - all_servers) | (names & open_servers)
+# --- servers
 
 
 def server_statuses(parts: Parts, servers: frozenset[str]) -> list[ServerStatus]:
@@ -294,3 +280,14 @@ def _unknown_servers(parts: Parts, servers: Sequence[str], principal: Principal)
     known = visible_servers(parts, principal)
     unknown = [name[:80] for name in servers if name not in known]
     return [f"No such server: {', '.join(unknown)}. Servers: {', '.join(sorted(known))}."] if unknown else []
+
+
+def _unread(parts: Parts, unread: Sequence[str], principal: Principal) -> list[str]:
+    """What to tell of servers whose actions cannot be found yet."""
+    waiting = [name for name in unread if may_know(parts, name, principal)]
+    if not waiting:
+        return []
+    states = {status.server: status.state.value for status in parts.downstreams.statuses()}
+    told = [f"{name} ({states.get(name, 'idle')})" for name in waiting[:5]]
+    more = f" and {len(waiting) - 5} more" if len(waiting) > 5 else ""
+    return [f"Not read yet, so nothing of them is found: {', '.join(told)}{more}. Search again in a moment."]

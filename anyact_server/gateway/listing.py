@@ -17,6 +17,7 @@ from anyact_server.types import Action, Principal
 from . import tools
 from .parts import Parts
 from .render import BYTES_PER_TOKEN
+from .sight import Sight, may_know
 
 PAGE_BYTES = 700_000
 """Bytes of one page of a list: clients cap a server-sent event at 1 MiB, and many read the first page only."""
@@ -90,6 +91,7 @@ class Lists:
 
     def __init__(self) -> None:
         self._version = -1
+        self._sight = Sight()
         self._pages: dict[frozenset[str] | None, list[list[dict[str, Any]]]] = {}
 
     def tools(self, parts: Parts, principal: Principal) -> list[list[dict[str, Any]]]:
@@ -100,15 +102,16 @@ class Lists:
         visible = parts.space.visible(principal)
         found = self._pages.get(visible)
         if found is None:
-            found = self._build(parts, visible)
+            found = self._build(parts, visible, principal)
             if len(self._pages) >= KEPT:
                 self._pages.pop(next(iter(self._pages)))
             self._pages[visible] = found
         return found
 
-    def _build(self, parts: Parts, visible: frozenset[str] | None) -> list[list[dict[str, Any]]]:
+    def _build(self, parts: Parts, visible: frozenset[str] | None, principal: Principal) -> list[list[dict[str, Any]]]:
         actions = parts.catalog.actions()
         if visible is not None:
             actions = [action for action in actions if action.id in visible]
-        summary = tools.summarize(actions, parts.catalog.specs())
+        unread = [name for name in self._sight.unread(parts) if may_know(parts, name, principal)]
+        summary = tools.summarize(actions, parts.catalog.specs(), unread=unread)
         return pages(listed_tools(parts.settings, actions, summary))

@@ -15,12 +15,11 @@ from urllib.parse import quote, unquote
 from anyact_server.errors import UsageError
 from anyact_server.types import Json, JsonObject, Principal, Snapshot
 
-from .front import visible_servers
 from .listing import KEPT, pages
 from .parts import Parts
+from .sight import visible_servers
 
 SCHEME = "anyact://"
-KINDS = ("prompts", "resources", "completions")
 Pages = list[list[dict[str, Any]]]
 
 
@@ -35,19 +34,6 @@ def unwrapped(uri: str) -> tuple[str, str] | None:
         return None
     server, slash, original = uri[len(SCHEME) :].partition("/")
     return (unquote(server), original) if slash and server and original else None
-
-
-def offered(snapshots: Iterable[Snapshot]) -> frozenset[str]:
-    """Which of prompts, resources and completions any server offers or declares."""
-    found: set[str] = set()
-    for snapshot in snapshots:
-        if snapshot.prompts or "prompts" in snapshot.capabilities:
-            found.add("prompts")
-        if snapshot.resources or snapshot.templates or "resources" in snapshot.capabilities:
-            found.add("resources")
-        if "completions" in snapshot.capabilities:
-            found.add("completions")
-    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from anyact_server.interfaces import ActionSpace, Caller, Catalog, Downstreams, Grounder, Reliability
+from anyact_server.interfaces import ActionSpace, Caller, Catalog, Downstreams, Grounder, Policy, Reliability
 from anyact_server.settings import Settings
 from anyact_server.types import Principal, RunReport, Task
 
@@ -53,6 +53,8 @@ class Parts:
     settings: Settings
     name_of: Callable[[str, str], str]
     """The exposed name of a server's own name, such as `catalog.action_id`."""
+    policy: Policy | None = None
+    """Decides about servers of which no action is known; all of them may be seen when there is none."""
 
 
 Ready = Callable[[], Awaitable[Parts]]

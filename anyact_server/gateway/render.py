@@ -143,7 +143,7 @@ def card(place: int, hit: Hit) -> str:
         reliability(hit.estimate),
         _STATES[action.state],
         f"cannot be called: {one_line(action.fault, 100)}" if action.fault else "",
-        "found by " + one_line("; ".join(hit.why), 100) if hit.why else "",
+        "why: " + one_line("; ".join(hit.why), 100) if hit.why else "",
     ]
     about = one_line(action.description or action.title or "")
     lines = [f"{place}. {action.id}" + (f": {about}" if about else ""), f"   {one_line(signature(action), 400)}"]

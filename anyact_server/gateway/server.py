@@ -31,9 +31,10 @@ from .changes import Changes
 from .front import Front
 from .held import BY_RESULT, INPUT_REQUIRED, HeldCalls
 from .listing import Lists, page
-from .offers import KINDS, Offers, offered, snapshots, wrapped
+from .offers import Offers, wrapped
 from .parts import Parts, Ready
 from .reports import TROUBLE
+from .sight import OFFERS, Sight
 from .subscriptions import Subscriptions
 from .wire import sendable
 
@@ -94,6 +95,7 @@ class FrontServer(Server[None]):
         self._front = Front(ready)
         self._lists = Lists()
         self._offers = Offers()
+        self._sight = Sight()
         self._subscriptions = Subscriptions()
         self._held = HeldCalls(question_s=question_s)
         self._answers: Mapping[str, Answer] = {
@@ -115,13 +117,9 @@ class FrontServer(Server[None]):
 
     def offers(self) -> frozenset[str]:
         """Which of prompts, resources and completions are served now; all while a server was never read."""
-        parts = self._parts
-        if parts is None:
-            return frozenset(KINDS) if self._hint is None else self._hint()
-        readable = frozenset(spec.name for spec in parts.catalog.specs() if not spec.disabled and spec.fault is None)
-        if any(parts.catalog.snapshot(name) is None for name in readable):
-            return frozenset(KINDS)
-        return offered(snapshots(parts, readable))
+        if self._parts is None:
+            return OFFERS if self._hint is None else self._hint()
+        return self._sight.offered(self._parts)
 
     def get_capabilities(
         self,

@@ -244,22 +244,29 @@ def shown_as_tool(action: Action) -> dict[str, Any]:
     return tool
 
 
-def summarize(actions: Iterable[Action], specs: Iterable[ServerSpec], *, ceiling: int = SUMMARY_BYTES) -> str:
+def summarize(
+    actions: Iterable[Action], specs: Iterable[ServerSpec], *, unread: Sequence[str] = (), ceiling: int = SUMMARY_BYTES
+) -> str:
     """One paragraph on what is behind the search: how many actions, of which servers, on what.
 
-    Servers come with the most actions first; what does not fit in `ceiling` UTF-8 bytes is counted, not named.
+    Servers come with the most actions first; what does not fit in `ceiling` UTF-8 bytes is counted, not named. `unread`
+    names servers whose actions are not known yet.
     """
+    unread_text = f" Not read yet: {', '.join(unread[:3])}{f' and {len(unread) - 3} more' if len(unread) > 3 else ''}."
     counts: Counter[str] = Counter()
     said: dict[str, str] = {}
     for action in actions:
         counts[action.server] += 1
         said.setdefault(action.server, action.server_description or action.server_title or "")
+    if not counts and not unread:
+        return "Nothing is behind it: no server with actions is configured."
     if not counts:
-        return "Nothing is behind it yet: no server is configured, or none has been read so far."
+        return f"Nothing is known to be behind it yet.{unread_text} Search again in a moment."
+    tail = unread_text if unread else ""
     about = {spec.name: _cut(spec.description or ", ".join(spec.tags) or said.get(spec.name, "")) for spec in specs}
     order = sorted(counts, key=lambda name: (-counts[name], name))
     head = f"Behind it now: {counted(counts.total(), 'action')} of {counted(len(order), 'server')}: "
-    return head + _fitted(order, counts, about, ceiling - len(head.encode()))
+    return head + _fitted(order, counts, about, ceiling - len(head.encode()) - len(tail.encode())) + tail
 
 
 def _fitted(order: Sequence[str], counts: Mapping[str, int], about: Mapping[str, str], room: int) -> str:

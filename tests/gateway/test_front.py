@@ -77,6 +77,15 @@ async def test_a_degraded_search_is_partial() -> None:
     assert "the encoder is off" in _text(result)
 
 
+async def test_a_search_tells_of_servers_that_were_not_read_yet() -> None:
+    """Their actions are not missing, only not known."""
+    here = world([action(f"s{number}", "a") for number in range(7)])
+    for number in range(6):
+        here.catalog.forget(f"s{number}")
+    text = _text(await _call(here, "search_actions", {"intents": "zzz"}))
+    assert "nothing of them is found: s0 (ready), s1 (ready), s2 (ready), s3 (ready), s4 (ready) and 1 more" in text
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anyact_server.errors import UsageError
 from anyact_server.gateway.listing import KEPT
-from anyact_server.gateway.offers import Offers, gathered, offered, unwrapped, wrapped
+from anyact_server.gateway.offers import Offers, gathered, unwrapped, wrapped
 from anyact_server.types import Principal, Snapshot
 
 from .twins import action, action_id, world
@@ -98,16 +98,3 @@ def test_disabled_servers_and_stale_lists_are_left_out() -> None:
         crowd.space.hidden[f"p{number}"] = frozenset({f"s{number}__a"})
         offers.of(crowd.parts, Principal(f"p{number}"))
     assert offers.of(crowd.parts, ME).prompts == [[]]
-
-
-@pytest.mark.case("H1")
-def test_only_what_a_server_has_or_declares_is_offered() -> None:
-    """A server of tools only adds nothing."""
-    assert offered([Snapshot("a", tools=({"name": "t"},), capabilities={"tools": {}})]) == frozenset()
-    assert offered([GIT]) == {"prompts", "resources"}
-    assert offered([Snapshot("a", capabilities={"prompts": {}, "resources": {}, "completions": {}})]) == {
-        "prompts",
-        "resources",
-        "completions",
-    }
-    assert offered([Snapshot("a", templates=({"uriTemplate": "x://{y}"},))]) == {"resources"}

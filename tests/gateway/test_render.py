@@ -104,7 +104,7 @@ def test_a_card_says_what_is_needed_to_choose() -> None:
         "1. git__log: Shows the log.\n"
         "   log(text: string)\n"
         "   server git · read-only · reliability 0.97 (12 calls), usually 0.4 s · could not be checked lately"
-        " · cannot be called: its schema is null · found by exact name; text"
+        " · cannot be called: its schema is null · why: exact name; text"
     )
 
 

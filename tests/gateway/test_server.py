@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import anyio
@@ -11,14 +12,15 @@ import pytest
 from mcp import MCPError
 from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
+from anyact_server.catalog import Catalog, Store
 from anyact_server.errors import DownstreamError, RemoteError, StorageError, UnknownServer, UsageError
 from anyact_server.gateway import FrontServer, Parts, ready
 from anyact_server.gateway.server import as_wire
 from anyact_server.interfaces import Caller, ServerEvent
-from anyact_server.types import JsonObject, Kind, Observation, ServerState, ServerStatus, Snapshot
+from anyact_server.types import JsonObject, Kind, Observation, ServerSpec, ServerState, ServerStatus, Snapshot
 
 from .clients import MODES, Mode, in_memory
-from .twins import READ_ONLY, World, action, observation, world
+from .twins import READ_ONLY, TwinCatalog, World, action, observation, world
 
 pytestmark = pytest.mark.anyio
 
@@ -113,8 +115,10 @@ async def test_everything_is_declared_while_a_server_was_never_read() -> None:
         await anyio.wait_all_tasks_blocked()
         assert server.offers() == frozenset()
         here.catalog.forget("git")
+        here.catalog.announce("git")
         assert server.offers() == {"prompts", "resources", "completions"}
         here.catalog.all_specs = [replace(here.catalog.all_specs[0], fault="no command")]
+        here.catalog.announce("git")
         assert server.offers() == frozenset()
 
 
@@ -241,6 +245,32 @@ async def test_a_change_of_the_catalog_reaches_the_client_once(mode: Mode) -> No
                         if len(events) == 3:
                             break
             assert set(events) == {ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()}
+
+
+@pytest.mark.case("G2")
+async def test_a_prompt_that_comes_alone_is_told_and_listed(tmp_path: Path) -> None:
+    """With the real catalog: no action changes, and yet clients hear of it."""
+    heard: list[str] = []
+    told = anyio.Event()
+
+    async def on_message(message: Any) -> None:
+        heard.append(str(getattr(message, "method", message)))
+        told.set()
+
+    catalog = Catalog(Store(tmp_path), [ServerSpec("docs", "memory")])
+    catalog.record_snapshot(Snapshot("docs", tools=({"name": "t", "inputSchema": {"type": "object"}},)))
+    here = world()
+    here.catalog = cast("TwinCatalog", catalog)
+    here.space.catalog = here.catalog
+    async with in_memory(here, "legacy", message_handler=on_message) as client:
+        assert (await client.list_prompts()).prompts == []
+        catalog.record_snapshot(replace(DOCS, tools=({"name": "t", "inputSchema": {"type": "object"}},)))
+        with anyio.fail_after(5):
+            await told.wait()
+            await anyio.wait_all_tasks_blocked()
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["docs__review"]
+    assert heard == ["notifications/prompts/list_changed", "notifications/resources/list_changed"]
+    catalog.close()
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

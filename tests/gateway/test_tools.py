@@ -97,8 +97,12 @@ def test_a_summary_of_many_servers_is_cut_and_counts_the_rest() -> None:
 
 
 def test_an_empty_catalog_says_so() -> None:
-    """A model then knows that searching is of no use yet."""
-    assert summarize([], []).startswith("Nothing is behind it yet")
+    """A model then knows whether searching later is of use."""
+    assert summarize([], []) == "Nothing is behind it: no server with actions is configured."
+    text = summarize([], [], unread=["a", "b", "c", "d", "e"])
+    assert text == "Nothing is known to be behind it yet. Not read yet: a, b, c and 2 more. Search again in a moment."
+    some = summarize([action("git", "log")], [], unread=["web"])
+    assert some == "Behind it now: 1 action of 1 server: git (1). Not read yet: web."
 
 
 def test_long_descriptions_of_servers_are_cut_in_the_summary() -> None:
