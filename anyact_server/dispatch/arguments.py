@@ -92,18 +92,20 @@ def _refused_text(value: Json) -> Json:
 
 def unwrapped(value: Mapping[str, Json], action: Action) -> dict[str, Json] | None:
     """The arguments inside a repeated envelope; None when `value` is no envelope."""
-    declared = properties(action.input_schema)
     body: Json = None
     if len(value) == 1:
-        (key,) = value
-        if key in declared or key not in (action.id, action.name, *BODY_KEYS):
+        (mark,) = value
+        if mark not in (action.id, action.name, *BODY_KEYS):
             return None
-        body = value[key]
+        body = value[mark]
     else:
-        named = next((key for key in NAME_KEYS if value.get(key) in (action.id, action.name)), None)
-        if named is None or named in declared:
+        names = (action.id, action.name)
+        mark = next((key for key in NAME_KEYS if key in value and value[key] in names), "")
+        if not mark:
             return None
-        body = {key: part for key, part in value.items() if key != named}
+        body = {key: part for key, part in value.items() if key != mark}
+    if mark in properties(action.input_schema):
+        return None
     try:
         inside = as_object(body)
     except InvalidArguments:
@@ -188,6 +190,9 @@ def _hint(action: Action, schema: Compiled) -> str:
 def _with_notes(action: Action, value: dict[str, Json], schema: Compiled) -> Accepted:
     quiet = (f"arguments were not checked: {schema.fault}",) if schema.fault else ()
     notes = []
+    usual = action.input_schema.get("properties")
+    if isinstance(usual, Mapping) and value.keys() <= usual.keys():
+        return Accepted(value, (), quiet)
     declared = properties(action.input_schema)
     if declared:
         for name in value.keys() - declared.keys():

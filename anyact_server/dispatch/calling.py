@@ -23,6 +23,7 @@ from anyact_server.errors import (
 )
 from anyact_server.interfaces import Caller, Catalog, Clock, Downstreams, Grounder, Policy, Reliability, Searcher
 from anyact_server.settings import Settings
+from anyact_server.telemetry import logger
 from anyact_server.types import (
     EMPTY,
     KINDS,
@@ -47,6 +48,8 @@ from .references import resolve as resolve_references
 from .repeats import Repeats, note
 from .resolve import check_allowed, resolve
 from .schemas import Schemas
+
+LOG = logger("dispatch")
 
 PATIENCE_S = 3.0
 """How long a call waits for a server on trial, and once more for one that is about to be started again."""
@@ -91,6 +94,8 @@ def limits_for(call: Call, action: Action, server: Limits) -> tuple[Limits, str 
     Raises:
         InvalidArguments: the caller's limit is not a positive number.
     """
+    if call.timeout_s is None and action.call_s is None:
+        return server, None
     ceiling = max(server.ceiling_s, action.call_s or 0.0)
     if call.timeout_s is None:
         return replace(server, call_s=action.call_s or server.call_s, ceiling_s=ceiling), None
@@ -216,6 +221,7 @@ class Calling:
         action, principal = prepared.action, caller.principal
         caller = without_rounds(caller)
         params = {"name": action.name, "arguments": prepared.arguments}
+        warm = self.downstreams.connected(action.server)
         started = self.clock.monotonic()
         result: JsonObject | None = None
         sent = True
@@ -236,7 +242,7 @@ class Calling:
             observation = self._failure(verdict, action, call, principal, others, seconds)
             return Acted(_noted(observation, prepared.notes, prepared.quiet))
         observation = self._observed(result, verdict, action, call, principal, seconds)
-        self._record(verdict, action, principal, seconds, observation.tokens.raw)
+        self._record(verdict, action, principal, seconds if warm else 0.0, observation.tokens.raw)
         observation = await self._with_way_out(observation, action, principal)
         return Acted(_noted(observation, prepared.notes, prepared.quiet), result)
 
@@ -334,8 +340,12 @@ class Calling:
         if kind not in alternatives.OFFERED_AFTER:
             return ()
         visible = self.policy.visible(principal, self.catalog.actions(), self.catalog.version)
-        answer = await anyio.to_thread.run_sync(self.searcher.search, alternatives.query(action, visible))
-        return alternatives.choose(action, answer.hits, kind, self._works)
+        try:
+            answer = await anyio.to_thread.run_sync(self.searcher.search, alternatives.query(action, visible))
+            return alternatives.choose(action, answer.hits, kind, self._works)
+        except AnyActError as error:  # a damaged catalog or index must not hide the failure that is being told
+            LOG.warning("no alternatives to %s: %s", action.id, error)
+            return ()
 
     def _works(self, action: Action) -> bool:
         estimate = self.reliability.estimate(action.id, action.server)

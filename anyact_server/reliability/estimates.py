@@ -209,6 +209,8 @@ def _with_access(belief: Belief, outcome: Outcome) -> Belief:
 
 def _with_latency(belief: Belief, outcome: Outcome) -> Belief:
     """A time-out counts with the time it took: at least so long. A quick failure says nothing about speed."""
+    if outcome.seconds <= 0.0:
+        return belief
     if outcome.kind in SUCCESSES or outcome.kind is Kind.TIMEOUT:
         return replace(belief, latency=belief.latency.added(outcome.seconds))
     if outcome.kind is Kind.RATE_LIMITED:

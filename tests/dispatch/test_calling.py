@@ -9,7 +9,14 @@ import anyio
 import pytest
 
 from anyact_server.dispatch.calling import PATIENCE_S, limits_for, local_verdict, own_fault
-from anyact_server.errors import DownstreamError, InvalidArguments, NeedsLogin, RemoteError, UnknownAction
+from anyact_server.errors import (
+    DownstreamError,
+    InvalidArguments,
+    NeedsLogin,
+    RemoteError,
+    StorageError,
+    UnknownAction,
+)
 from anyact_server.interfaces import Caller
 from anyact_server.settings import load
 from anyact_server.types import (
@@ -219,6 +226,17 @@ async def test_alternatives_are_actions_that_work_now() -> None:
     assert await offered() == ()
 
 
+async def test_a_failing_search_for_alternatives_hides_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """The failure itself is told; the other goes to the log."""
+    world = World(READ, TWIN)
+    world.downstreams.answer("read", down())
+    world.searcher.fault = StorageError("the index is damaged")
+    found = await call(world)
+    assert found.error is not None
+    assert (found.error.kind, found.error.alternatives) == (Kind.CRASHED, ())
+    assert "the index is damaged" in caplog.text
+
+
 @pytest.mark.case("O1")
 async def test_a_tool_failure_keeps_its_flag_and_a_protocol_failure_stays_distinct() -> None:
     """isError with text or data against a JSON-RPC error."""
@@ -413,6 +431,22 @@ async def test_a_call_that_surely_was_not_sent_is_sent_again_after_a_short_pause
             world.downstreams.answer("read", error)
             assert (await call(world, timeout_s=timeout_s)).is_error
     assert [outcome.sent for outcome in world.reliability.outcomes] == [True, True, False, False, False, False]
+
+
+async def test_the_start_of_a_server_is_no_slowness_of_the_action() -> None:
+    """The caller sees how long it took, the ledger does not count it."""
+    world = World(READ)
+
+    async def start(_: JsonObject, __: Caller) -> JsonObject:
+        world.clock.seconds += 20.0  # type: ignore[union-attr]  # the clock of this world is moved by hand
+        return said("at last")
+
+    world.downstreams.answers["read"] = start
+    world.downstreams.cold.add("files")
+    assert (await call(world)).seconds == 20.0
+    world.downstreams.cold.clear()
+    await call(world)
+    assert [outcome.seconds for outcome in world.reliability.outcomes] == [0.0, 20.0]
 
 
 async def test_a_cancelled_call_is_recorded_and_cancels() -> None:

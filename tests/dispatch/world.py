@@ -155,6 +155,7 @@ class Downstreams:
         self.answers: dict[str, Answer] = {}
         self.sent: list[Sent] = []
         self.states: dict[str, ServerState] = {}
+        self.cold: set[str] = set()
 
     def answer(self, name: str, result: JsonObject | AnyActError) -> None:
         """Let a tool always give this result or error."""
@@ -206,7 +207,7 @@ class Downstreams:
         return lambda: None
 
     def connected(self, server: str) -> bool:
-        return True
+        return server not in self.cold
 
 
 class Searcher:
@@ -215,9 +216,12 @@ class Searcher:
     def __init__(self, catalog: interfaces.Catalog) -> None:
         self._catalog = catalog
         self.queries: list[Query] = []
+        self.fault: AnyActError | None = None
 
     def search(self, query: Query, *, estimates: Mapping[str, Estimate] | None = None) -> SearchAnswer:
         self.queries.append(query)
+        if self.fault is not None:
+            raise self.fault
         seen = [one for one in self._catalog.actions() if query.visible is None or one.id in query.visible]
         hits = tuple(Hit(one, 1.0, estimate=estimates[one.id] if estimates else None) for one in seen[: query.limit])
         return SearchAnswer(hits, len(seen))

@@ -142,6 +142,7 @@ def test_a_rate_limit_moves_latency_and_the_hold_only() -> None:
 def test_quick_failures_do_not_count_as_speed() -> None:
     """An error after a millisecond is no fast answer; a time-out is at least as slow as it took."""
     assert after([outcome(Kind.UPSTREAM_5XX, seconds=0.001)]).latency.quantile(0.5) is None
+    assert after([outcome(seconds=0.0)]).latency.quantile(0.5) is None
     assert after([outcome(Kind.TIMEOUT, seconds=60.0)]).latency.quantile(0.5) == pytest.approx(60.0, rel=0.06)
 
 
