@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -101,24 +100,20 @@ def prepare(
             tell(Progress(done, total, step.words))
             _run(step, dict(os.environ if base is None else base))
         program = _program(environment)
-        mark.write_text(json.dumps({"steps": _digest(environment), "program": program}), encoding="utf-8")
+        mark.write_text(json.dumps({"package": environment.package, "program": program}), encoding="utf-8")
         tell(Progress(total, total, "ready"))
         return program
 
 
-def _digest(environment: Environment) -> str:
-    steps = json.dumps([[*step.argv[1:]] for step in environment.steps])
-    return hashlib.sha256(steps.encode()).hexdigest()
-
-
 def _ready(mark: Path, environment: Environment) -> str | None:
-    """The program of an environment that was made to the end by the same steps."""
+    """The program of an environment that was made to the end; its folder's name says what is in it."""
     try:
         made = json.loads(mark.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    whole = isinstance(made, dict) and made.get("steps") == _digest(environment)
-    return str(made["program"]) if whole and Path(str(made.get("program"))).exists() else None
+    program = made.get("program") if isinstance(made, dict) else None
+    whole = isinstance(program, str) and Path(program).exists()
+    return _program(environment) if whole else None
 
 
 @contextmanager

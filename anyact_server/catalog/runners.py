@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -46,6 +47,8 @@ class Machine:
     environments: Path
     programs: Mapping[str, str] = EMPTY
     pythons: tuple[tuple[str, tuple[int, int]], ...] = ()
+    pip: str | None = None
+    """A Python with pip, which installs into environments that have none of their own."""
     windows: bool = False
 
 
@@ -69,14 +72,15 @@ def look(environments: Path, search_path: str | None = None, user: Path | None =
         search_path: where to look for programs; the process's own PATH when None.
         user: the user's home directory, where pyenv and uv keep Pythons that are not on the search path.
     """
-    names = ("npx", "npm", "node", "uvx", "pipx", "docker")
+    names = ("npx", "npm", "node", "uv", "uvx", "pipx", "docker")
     found = {name: path for name in names if (path := shutil.which(name, path=search_path)) is not None}
     pythons = [(sys.executable, (sys.version_info[0], sys.version_info[1]))]
     for minor in range(14, 9, -1):
         path = _python(minor, search_path, user) if minor != sys.version_info[1] else None
         if path is not None:
             pythons.append((path, (3, minor)))
-    return Machine(environments, found, tuple(pythons), os.name == "nt")
+    pip = sys.executable if importlib.util.find_spec("pip") is not None else None
+    return Machine(environments, found, tuple(pythons), pip, os.name == "nt")
 
 
 def _python(minor: int, search_path: str | None, user: Path | None) -> str | None:
@@ -236,19 +240,31 @@ def _bin(folder: Path, machine: Machine) -> Path:
     return folder / ("Scripts" if machine.windows else "bin")
 
 
+def _venv(folder: Path, machine: Machine, python: str) -> Step:
+    """Making an empty Python environment by the quickest means there is."""
+    words = "making a Python environment"
+    if "uv" in machine.programs:
+        return Step(words, (machine.programs["uv"], "venv", "--quiet", "--python", python, str(folder)))
+    bare = ("--without-pip",) if machine.pip is not None else ()
+    return Step(words, (python, "-m", "venv", *bare, str(folder)))
+
+
 def _pip(folder: Path, machine: Machine) -> tuple[str, ...]:
-    python = _bin(folder, machine) / ("python.exe" if machine.windows else "python")
-    return (str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
+    """The command that installs into an environment, up to the packages."""
+    python = str(_bin(folder, machine) / ("python.exe" if machine.windows else "python"))
+    options = ("install", "--quiet", "--disable-pip-version-check", "--no-input")
+    if "uv" in machine.programs:
+        return (machine.programs["uv"], "pip", "install", "--quiet", "--python", python)
+    if machine.pip is not None:
+        return (machine.pip, "-m", "pip", "--python", python, *options)
+    return (python, "-m", "pip", *options)
 
 
 def _python_environment(recipe: Recipe, machine: Machine, python: str) -> Environment:
     folder = _folder(recipe, machine)
     package = recipe.package or ""
     install = (*_pip(folder, machine), recipe.requirement(), *recipe.also_install)
-    steps = (
-        Step("making a Python environment", (python, "-m", "venv", str(folder))),
-        Step(f"installing {package}", install, recipe.install_env),
-    )
+    steps = (_venv(folder, machine, python), Step(f"installing {package}", install, recipe.install_env))
     return Environment(folder, "pypi", package, recipe.command, steps, machine.windows)
 
 
@@ -261,7 +277,7 @@ def _node_environment(recipe: Recipe, machine: Machine, npm: str | None, python:
     if npm is None:
         node = folder / "python"
         steps = [
-            Step("making a Python environment", (python, "-m", "venv", str(node))),
+            _venv(node, machine, python),
             Step("installing Node.js", (*_pip(node, machine), NODE)),
         ]
         npm = str(_bin(node, machine) / "npm")

@@ -84,6 +84,8 @@ def test_several_programs_are_listed_for_choosing(tmp_path: Path) -> None:
         prepare(environment(tmp_path, "one,two"))
     assert caught.value.hint == "Name it with --command."
     assert prepare(environment(tmp_path, "one,two", "two")).endswith("/bin/two")
+    assert prepare(environment(tmp_path, "one,two", "one")).endswith("/bin/one")
+    assert (tmp_path / "count").read_text(encoding="utf-8") == "xx"
 
 
 def test_a_program_that_is_not_there_is_said_with_those_that_are(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_a_node_package_says_its_programs_in_its_package_file(tmp_path: Path) ->
     """As a table, or as one file for a program named like the package."""
 
     def node(found: object, program: str | None = None, make: str = "server-x") -> Environment:
-        folder = tmp_path / "node"
+        folder = tmp_path / make / str(len(str(found)))
         package = folder / "node_modules" / "@scope" / "server-x"
         script = (
             "import pathlib, sys; p = pathlib.Path(sys.argv[1]); p.mkdir(parents=True);"

@@ -71,11 +71,26 @@ def test_without_a_runner_a_private_python_environment_is_planned() -> None:
     assert made is not None
     assert made.folder.parent == HERE
     assert made.folder.name.startswith("mcp-x-")
-    assert [step.argv[1:3] for step in made.steps] == [("-m", "venv"), ("-m", "pip")]
+    python = str(made.folder / "bin" / "python")
+    assert made.steps[0].argv == ("/usr/bin/python3.11", "-m", "venv", str(made.folder))
+    assert made.steps[1].argv[:4] == (python, "-m", "pip", "install")
     assert made.steps[1].argv[-2:] == ("mcp-x", "mcp<2")
     assert launch.recipe.command == str(made.folder / "bin" / "mcp-x")
     assert launch.recipe.env["PATH"] == f"{made.folder / 'bin'}{os.pathsep}${{PATH}}"
     assert choose([PYPI], BARE).environment != made
+
+
+def test_an_environment_is_made_by_the_quickest_means_there_is() -> None:
+    """uv where it is; else our own pip, so that no pip is put into the environment first."""
+    made = choose([PYPI], replace(BARE, pip="/opt/python")).environment
+    assert made is not None
+    python = str(made.folder / "bin" / "python")
+    assert made.steps[0].argv[2:4] == ("venv", "--without-pip")
+    assert made.steps[1].argv[:6] == ("/opt/python", "-m", "pip", "--python", python, "install")
+    made = choose([PYPI], replace(BARE, programs={"uv": "/opt/uv"})).environment
+    assert made is not None
+    assert made.steps[0].argv[:3] == ("/opt/uv", "venv", "--quiet")
+    assert made.steps[1].argv == ("/opt/uv", "pip", "install", "--quiet", "--python", python, "mcp-x")
 
 
 def test_a_private_environment_takes_a_python_that_fits() -> None:
