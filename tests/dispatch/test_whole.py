@@ -12,7 +12,7 @@ import pytest
 from anyact_server.access import Rules
 from anyact_server.types import Call, Kind, Limits, Observation, Query, Task
 
-from .whole import Whole, spec, standing
+from .whole import Whole, inside, spec, standing
 from .world import Listener
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ def kind(observation: Observation) -> Kind | None:
 @pytest.mark.case("T1")
 async def test_calls_of_every_kind_end_as_observations(tmp_path: Path) -> None:
     """Success, odd arguments, a reported failure, a JSON-RPC error, a question, a time-out, an unknown name."""
-    async with standing(tmp_path, spec("plain", limits=Limits(call_s=20.0))) as whole:
+    async with standing(tmp_path, inside("plain", Limits(call_s=20.0))) as whole:
         assert (await call(whole, "plain__echo", '{"text": "hi"}')).text == "hi"
         added = await call(whole, "add", {"arguments": {"a": 1, "b": 2}})
         assert added.data == {"sum": 3}
@@ -64,7 +64,7 @@ async def test_calls_of_every_kind_end_as_observations(tmp_path: Path) -> None:
 @pytest.mark.case("I2")
 async def test_a_server_that_dies_takes_nothing_else_with_it(tmp_path: Path) -> None:
     """In one run of eight: the crash is one entry; the next call finds the server restarted."""
-    async with standing(tmp_path, spec("mortal"), spec("steady")) as whole:
+    async with standing(tmp_path, spec("mortal"), inside("steady")) as whole:
         calls: list[tuple[str, Any, float | None]] = [
             ("steady__echo", {"text": "1"}, None),
             ("steady__fail", {}, None),
@@ -125,7 +125,7 @@ async def test_a_side_effect_happens_once(tmp_path: Path) -> None:
 async def test_rules_hold_on_every_way_in(tmp_path: Path) -> None:
     """Call, run, search, describe, suggestions: what is hidden is not there; unknown hints are not read-only."""
     policy = Rules(allow=("server:plain & read-only", "plain__append"), deny=("plain__big",))
-    async with standing(tmp_path, spec("plain"), policy=policy) as whole:
+    async with standing(tmp_path, inside("plain"), policy=policy) as whole:
         hits = (await whole.space.search(Query(("anything",), limit=50), ANN.principal)).hits
         shown = {hit.action.id for hit in hits}
         assert shown == {"plain__echo", "plain__add", "plain__get", "plain__about", "plain__append"}

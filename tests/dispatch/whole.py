@@ -12,12 +12,13 @@ import anyio
 
 from anyact_server.catalog import Catalog, Store
 from anyact_server.dispatch import Dispatcher, Runs
-from anyact_server.downstream import Pool
+from anyact_server.downstream import Pool, SdkTarget
 from anyact_server.grounding import Grounder, open_store
 from anyact_server.interfaces import Policy, ServerEvent
 from anyact_server.reliability import Ledger
 from anyact_server.settings import load
 from anyact_server.types import Limits, ServerSpec
+from tests.servers import plain
 
 from . import world
 
@@ -33,6 +34,11 @@ class Clock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+
+def inside(name: str, limits: Limits | None = None) -> ServerSpec:
+    """The fixture server in this very process."""
+    return ServerSpec(name, "memory", limits=limits or Limits())
 
 
 def spec(name: str, *args: str, limits: Limits | None = None, serial: bool = False) -> ServerSpec:
@@ -56,7 +62,8 @@ class Whole:
         settings = load([])
         clock = Clock()
         self.catalog = Catalog(Store(home), specs)
-        self.pool = Pool(specs, settings, clock=clock)
+        memory = {one.name: SdkTarget(plain.build()) for one in specs if one.transport == "memory"}
+        self.pool = Pool(specs, settings, clock=clock, memory=memory)
         self.ledger = Ledger(home / "ledger.sqlite", clock)
         self.grounder = Grounder(open_store(home, settings, clock), settings, clock)
         self.searcher = world.Searcher(self.catalog)
