@@ -38,7 +38,7 @@ from .downstream import Pool
 from .errors import AnyActError, DownstreamError, RemoteError, UnknownServer
 from .gateway import Parts
 from .grounding import Grounder, open_store
-from .interfaces import Caller, Clock
+from .interfaces import Caller, Clock, ServerEvent
 from .reliability import Ledger
 from .retrieval import Index, VectorStore, load
 from .settings import Settings, from_environment, home_folder
@@ -288,6 +288,7 @@ class App:
                 await rooms.enter_async_context(self.downstreams.running())
                 await rooms.enter_async_context(self.runs.running())
                 rooms.callback(self.catalog.listen(self._note_change))
+                rooms.callback(self.downstreams.listen(self._note_event))
                 async with anyio.create_task_group() as group:
                     group.start_soon(self._keep_index)
                     if self._watching:
@@ -300,6 +301,10 @@ class App:
             closed.set()
 
     # --- following changes
+
+    def _note_event(self, event: ServerEvent) -> None:
+        if event.what == "connected":
+            self.reliability.revive(event.server)
 
     def _note_change(self, change: CatalogChange) -> None:
         self._waiting.append(change)
