@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -62,6 +63,8 @@ def make_project() -> None:
         run("git", "init", "--quiet", str(project), quiet=True)
         run("git", "-C", str(project), "add", ".", quiet=True)
         run("git", "-C", str(project), *identity, "commit", "--quiet", "-m", "Write down the milk", quiet=True)
+    with sqlite3.connect(DEMO / "demo.sqlite") as database:
+        database.execute("CREATE TABLE IF NOT EXISTS errands (what TEXT, done INTEGER)")
 
 
 def chosen_servers() -> list[tuple[str, ...]]:
@@ -86,7 +89,9 @@ def text_of(result: CallToolResult) -> str:
 
 async def work(requests: Sequence[str]) -> None:
     """Find and call through the official client."""
-    command = StdioServerParameters(command=str(ANYACT), args=["serve", "--stdio", "--home", str(HOME)])
+    command = StdioServerParameters(
+        command=str(ANYACT), args=["serve", "--stdio", "--home", str(HOME)], env=dict(os.environ)
+    )
     started = time.perf_counter()
     async with Client(command) as client:
         listed = await client.list_tools()
