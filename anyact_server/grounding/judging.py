@@ -107,9 +107,7 @@ def _remote(error: RemoteError) -> Verdict:
     else:
         reading = read_message(bare, code_of(data))
     by_code = _RPC_KINDS.get(error.code)
-    if by_code is not None and (
-        reading.sure < 0.5 or (error.code in (-32601, -32602) and reading.kind is Kind.INTERNAL)
-    ):
+    if by_code is not None and reading.sure < 0.5:
         reading = Reading(by_code, 0.7)
     return Verdict(
         reading.kind,

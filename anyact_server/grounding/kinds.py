@@ -256,7 +256,7 @@ def read_message(message: str, code: Json = None) -> Reading:
         for kind, pattern in rules:
             if pattern.search(text):
                 return Reading(kind, sure, _fault(kind, head, http=False))
-    return Reading(Kind.INTERNAL, 0.4)
+    return Reading(Kind.INTERNAL, 0.4, _fault(Kind.INTERNAL, head, http=False))
 
 
 _LIMITED = re.compile(r"rate limit|too many requests|quota exceeded", re.IGNORECASE)

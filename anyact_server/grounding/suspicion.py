@@ -83,7 +83,7 @@ def _in_value(value: Json, pointer: str, manner: _Manner) -> Suspicion | None:
     if text is not None:
         return _in_text(text, pointer, manner)
     sign = sign_in(fields, pointer)
-    if sign is None or (manner.reads and isinstance(value, str) and sign.sure < _QUOTED):
+    if sign is None or (manner.reads and isinstance(value, str) and sign.sure <= _QUOTED):
         return None
     if manner.lists and sign.code == "NOT_FOUND" and sign.sure < _QUOTED:
         return None
@@ -91,7 +91,7 @@ def _in_value(value: Json, pointer: str, manner: _Manner) -> Suspicion | None:
 
 
 _QUOTED = 0.75
-"""A sign weaker than this may be part of what was read rather than said by the server."""
+"""A sign no stronger than this may be part of what was read rather than said by the server."""
 
 
 def _only_text(value: Json) -> str | None:

@@ -104,7 +104,9 @@ def page_status(text: str) -> Opening | None:
 _HEADING = re.compile(r"#{1,4} [^\n:]{0,80}\b(?:not found|failed|error:|denied|invalid)\b", re.IGNORECASE)
 _MISSING = re.compile(r"\w[\w ]{0,20} not found\b", re.IGNORECASE)
 _LIST = re.compile(
-    r"(?:found|no results|no matches|no matching|0 |\d+ (?:results|matches|items)|success|ok\b|done)", re.IGNORECASE
+    r"(?:found|no results|no matches|no matching|0 |\d+ (?:results|matches|items)|success|ok\b|done|deleted"
+    r"|created|updated|added|removed|saved|wrote|moved|copied|sent)",
+    re.IGNORECASE,
 )
 
 

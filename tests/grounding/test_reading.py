@@ -226,6 +226,6 @@ def test_nobody_else_reads(ground: Ground) -> None:
     other = Principal("other", "token")
     for view in ("page", "diff"):
         with pytest.raises(UnknownHandle):
-            ground.grounder.read(ReadRequest(handle, view, handle), other)  # type: ignore[arg-type]
+            ground.grounder.read(ReadRequest(handle, view, handle), other)
     with pytest.raises(UnknownHandle):
         ground.grounder.value(handle, other)
