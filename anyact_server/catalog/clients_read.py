@@ -200,13 +200,17 @@ def translated(text: str, grammar: Grammar) -> str:
 
 
 def _from_codex(entry: dict[str, Any]) -> dict[str, Any]:
-    """Codex's own fields for headers and forwarded variables."""
+    """Codex's own fields for headers, forwarded variables and time limits."""
     made = dict(entry)
+    seconds = {key: made.pop(f"{word}_timeout_sec", None) for key, word in (("start", "startup"), ("call", "tool"))}
+    limits = {key: value for key, value in seconds.items() if value is not None}
     headers = {**_map(made.pop("http_headers", None))}
     headers.update({key: "${" + str(name) + "}" for key, name in _map(made.pop("env_http_headers", None)).items()})
     if isinstance(token := made.pop("bearer_token_env_var", None), str):
         headers["Authorization"] = "Bearer ${" + token + "}"
     forwarded = {name: "${" + name + "}" for name in _list(made.pop("env_vars", None)) if isinstance(name, str)}
+    if limits:
+        made["timeouts"] = limits
     if headers:
         made["headers"] = headers
     if forwarded:

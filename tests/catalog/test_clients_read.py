@@ -81,14 +81,19 @@ def test_a_project_entry_keeps_its_folder(tmp_path: Path) -> None:
 def test_codex_tables_are_read(tmp_path: Path) -> None:
     """Its fields for tokens, headers and forwarded variables."""
     text = (
-        '[mcp_servers.a]\ncommand = "x"\nargs = ["1"]\nenv_vars = ["TOKEN"]\n[mcp_servers.a.env]\nB = "${lit}"\n'
-        '[mcp_servers.b]\nurl = "https://h/"\nbearer_token_env_var = "T"\n'
+        '[mcp_servers.a]\ncommand = "x"\nargs = ["1"]\nenv_vars = ["TOKEN"]\ntool_timeout_sec = 90\n'
+        '[mcp_servers.a.env]\nB = "${lit}"\n[mcp_servers.b]\nurl = "https://h/"\nbearer_token_env_var = "T"\n'
         'http_headers = { A = "1" }\nenv_http_headers = { C = "D" }\n'
     )
     got = taken(tmp_path, "codex", text)
-    assert got["a"] == {"command": "x", "args": ["1"], "env": {"TOKEN": "${TOKEN}", "B": "$${lit}"}}
+    assert got["a"] == {
+        "command": "x",
+        "args": ["1"],
+        "env": {"TOKEN": "${TOKEN}", "B": "$${lit}"},
+        "timeouts": {"call": 90},
+    }
     assert got["b"] == {"url": "https://h/", "headers": {"A": "1", "C": "${D}", "Authorization": "Bearer ${T}"}}
-    assert [one.origin.line for one in read_place(place(tmp_path, "codex", text)).found] == [1, 7]
+    assert [one.origin.line for one in read_place(place(tmp_path, "codex", text)).found] == [1, 8]
 
 
 def test_every_dialect_gives_an_entry_that_the_configuration_understands(tmp_path: Path) -> None:

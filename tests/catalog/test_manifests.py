@@ -151,3 +151,13 @@ def test_an_unknown_name_gets_near_names_and_never_leaves_the_folder(name: str) 
     assert caught.value.hint
     if name in ("tiem", "TIME"):
         assert "time" in caught.value.hint
+
+
+def test_the_documented_manifest_is_sound() -> None:
+    """The example of docs/manifests.md is read as it stands."""
+    text = (Path(__file__).parents[2] / "docs" / "manifests.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 1
+    value = json.loads(examples[0])
+    assert SCHEMA.is_valid(value)
+    assert parse_manifest(value, "my-database.json").start[0].python == ">=3.10"
