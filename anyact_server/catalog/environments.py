@@ -159,7 +159,7 @@ def _program(environment: Environment) -> str:
         listed = ", ".join(names) or "none"
         raise StorageError(
             f"{environment.package} does not say which of its programs is the server: {listed}",
-            hint="Name it with --command.",
+            hint="Name it with --program.",
         )
     for suffix in ("", ".exe", ".cmd") if environment.windows else ("",):
         path = environment.bin / f"{name}{suffix}"
@@ -167,7 +167,7 @@ def _program(environment: Environment) -> str:
             return str(path)
     raise StorageError(
         f"{environment.package} brings no program {name!r}; it has: {', '.join(_brought(environment)) or 'none'}",
-        hint="Name it with --command.",
+        hint="Name it with --program.",
     )
 
 

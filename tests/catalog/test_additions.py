@@ -224,7 +224,7 @@ def test_a_bundle_is_unpacked_under_the_home_folder(tmp_path: Path) -> None:
 
 
 def test_a_runner_or_a_program_can_be_insisted_on(tmp_path: Path) -> None:
-    """`--runner`, `--command`."""
+    """`--runner`, `--program`."""
     assert words(understand(Wish("time", runner="docker"), around(tmp_path)))[:2] == ["docker", "run"]
     made = understand(Wish("pypi:thing", program="other"), around(tmp_path))
     assert words(made) == ["uvx", "--from", "thing", "other"]

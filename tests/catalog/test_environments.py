@@ -82,7 +82,7 @@ def test_several_programs_are_listed_for_choosing(tmp_path: Path) -> None:
     """None is guessed."""
     with pytest.raises(StorageError, match="which of its programs is the server: one, two") as caught:
         prepare(environment(tmp_path, "one,two"))
-    assert caught.value.hint == "Name it with --command."
+    assert caught.value.hint == "Name it with --program."
     assert prepare(environment(tmp_path, "one,two", "two")).endswith("/bin/two")
     assert prepare(environment(tmp_path, "one,two", "one")).endswith("/bin/one")
     assert (tmp_path / "count").read_text(encoding="utf-8") == "xx"
