@@ -23,6 +23,10 @@ for 100,000 and saves 2 ms of a search."""
 SPREAD = 6.0
 """Components are kept as 8-bit integers that span this many times their root mean square (1 / sqrt(dimension) in a
 unit vector); what lies outside is cut. A cosine moves by about .001, and search costs a third of 32-bit floats."""
+FEWEST = 64
+"""Vectors below which the spread of their cosines says nothing."""
+TYPICAL_SPREAD = 0.1
+"""The spread of the shipped encoder's cosines."""
 NEIGHBOURS = 32
 """M of HNSW: links of each vector."""
 EFFORT_BUILD = 80
@@ -42,12 +46,17 @@ def library() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Unit vectors under FAISS; row `i` of the index is row `i` of its segment."""
+    """Unit vectors under FAISS; row `i` of the index is row `i` of its segment.
+
+    `spread` is the standard deviation of the cosines between texts that have nothing to do with each other: encoders
+    differ in it, and only in units of it can a cosine be added to another score.
+    """
 
     kind: Kind
     dimension: int
     count: int
     index: Any
+    spread: float = 1.0
 
     def search(self, vector: Floats, limit: int, mask: NDArray[np.bool_] | None = None) -> tuple[Longs, Floats]:
         """Rows of the nearest vectors, best first, and their cosines.
@@ -64,12 +73,6 @@ class Dense:
         products, rows = self.index.search(whole, min(limit, self.count), params=parameters)
         found = rows[0] >= 0
         return rows[0][found], products[0][found] / np.float32(_scale(self.dimension) ** 2)
-
-    def cosines(self, vector: Floats, rows: Longs) -> Floats:
-        """The cosines of given rows with a unit vector."""
-        if not len(rows):
-            return np.zeros(0, np.float32)
-        return np.asarray(self.rows(rows) @ vector, np.float32)
 
     def rows(self, rows: Longs) -> Floats:
         """The vectors of given rows, of shape (len(rows), dimension), as the index holds them."""
@@ -119,7 +122,7 @@ def build(vectors: Floats, kind: Kind | None = None) -> Dense:
         rows = _whole(vectors)
         index.train(rows[:1])
         index.add(rows)
-    return Dense(chosen, dimension, count, index)
+    return Dense(chosen, dimension, count, index, _spread(index, count))
 
 
 def read(path: Path) -> Dense:
@@ -127,4 +130,14 @@ def read(path: Path) -> Dense:
     faiss = library()
     index = faiss.read_index(str(path))
     kind: Kind = "hnsw" if isinstance(index, faiss.IndexHNSW) else "flat"
-    return Dense(kind, int(index.d), int(index.ntotal), index)
+    return Dense(kind, int(index.d), int(index.ntotal), index, _spread(index, int(index.ntotal)))
+
+
+def _spread(index: Any, count: int) -> float:
+    """The spread of cosines, from those between some hundred rows."""
+    if count < FEWEST:
+        return TYPICAL_SPREAD
+    rows = np.linspace(0, count - 1, min(count, 256)).astype(np.int64)
+    sample = np.asarray(index.reconstruct_batch(rows), np.float32) / np.float32(_scale(int(index.d)))
+    cosines = sample @ sample.T
+    return max(float(cosines[~np.eye(len(rows), dtype=np.bool_)].std()), 1e-3)

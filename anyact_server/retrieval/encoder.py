@@ -63,7 +63,7 @@ class OnnxEncoder:
         """Unit vectors of shape (len(texts), dimension); texts are cut at the model's `max_tokens`."""
         tokenizer, session = self._parts()
         vectors = np.zeros((len(texts), self.dimension), np.float32)
-        tokens = tokenizer.encode_batch(list(texts)) if len(texts) > 1 else [tokenizer.encode(text) for text in texts]
+        tokens = [tokenizer.encode(text) for text in texts]
         by_length = sorted(range(len(texts)), key=lambda at: len(tokens[at].ids))
         for first in range(0, len(texts), BATCH):
             rows = by_length[first : first + BATCH]

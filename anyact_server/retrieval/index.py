@@ -21,6 +21,7 @@ from .guard import Guard
 from .segments import Segment
 from .state import State
 from .vectors import VectorStore, text_key
+from .words import clauses
 
 Floats = NDArray[np.float32]
 Progress = Callable[[int, int], None]
@@ -33,8 +34,6 @@ LONGEST_INTENT = 2000
 """Characters of an intent that are looked at."""
 MOST_INTENTS = 20
 """Intents of one search."""
-NEIGHBOURS = 5
-"""Ids that nearly made it, named below the hits."""
 STEP = 64
 """Texts encoded between two looks at whether to stop."""
 FIRST_PART = 256
@@ -95,37 +94,40 @@ class Index:
         beliefs = estimates or EMPTY
         degraded: str | None = None
         if intents:
-            vectors, degraded = self._vectors(state, intents)
+            vectors, degraded = self._vectors(state, [clauses(intent) for intent in intents])
             ranked = [
-                ranking.candidates(state, intent, None if vectors is None else vectors[at], mask)
-                for at, intent in enumerate(intents)
+                ranking.candidates(state, intent, own, mask) for intent, own in zip(intents, vectors, strict=True)
             ]
             placed = ranking.arrange(state, ranked, beliefs, query.offset + query.limit)
         else:
-            rows = sorted(np.flatnonzero(mask).tolist(), key=lambda row: _id(state, row))
+            rows = sorted(np.flatnonzero(mask).tolist(), key=state.id)
             placed = [ranking.Placed(ranking.Candidate(row, 0.0), (), 0.0) for row in rows]
         page = placed[query.offset : query.offset + query.limit]
-        after = placed[query.offset + query.limit :][:NEIGHBOURS]
+        after = placed[query.offset + query.limit :][: ranking.AHEAD]
         return SearchAnswer(
-            hits=tuple(ranking.hit(state, one, intents, beliefs.get(_id(state, one.candidate.row))) for one in page),
+            hits=tuple(ranking.hit(state, one, intents, beliefs.get(state.id(one.candidate.row))) for one in page),
             total=len(placed),
             degraded=degraded,
-            neighbours=tuple(_id(state, one.candidate.row) for one in after),
+            neighbours=tuple(state.id(one.candidate.row) for one in after),
             cpu_ms=round(1000 * (time.thread_time() - started), 3),
         )
 
-    def _vectors(self, state: State, intents: Sequence[str]) -> tuple[Floats | None, str | None]:
-        """Vectors of the intents, and what the search has to do without."""
+    def _vectors(self, state: State, intents: Sequence[Sequence[str]]) -> tuple[Sequence[Floats | None], str | None]:
+        """Vectors of the clauses of each intent, and what the search has to do without."""
+        nothing = [None] * len(intents)
         if self.guard.encoder is None or not state.rows:
-            return None, None
+            return nothing, None
         waiting, total = state.waiting, len(state.rows)
         if waiting:
             self._catch_up()
         preparing = f"search by meaning is being prepared ({total - waiting} of {total} actions)" if waiting else None
         if waiting == total:
-            return None, self.guard.reason or preparing
-        encoded = self.guard.queries(intents)
-        return encoded.vectors, encoded.reason or self.guard.reason or preparing
+            return nothing, self.guard.reason or preparing
+        encoded = self.guard.queries([clause for intent in intents for clause in intent])
+        if encoded.vectors is None:
+            return nothing, encoded.reason
+        ends = np.cumsum([len(intent) for intent in intents])[:-1]
+        return np.split(encoded.vectors, ends), self.guard.reason or preparing
 
     # --- change
 
@@ -301,8 +303,3 @@ class Index:
         if self._monotonic() >= self._next_try and not self._encoding.locked():
             self._next_try = self._monotonic() + RETRY_S
             threading.Thread(target=self._encode_waiting, name="anyact-vectors", daemon=True).start()
-
-
-def _id(state: State, row: int) -> str:
-    action = state.actions[row]
-    return action.id if action is not None else ""

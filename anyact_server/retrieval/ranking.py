@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,12 @@ Floats = NDArray[np.float32]
 
 DEPTH = 150
 """Candidates that each way of searching gives for one intent."""
-DENSE_WEIGHT = 1.0
-SPARSE_WEIGHT = 1.0
+KEPT = 200
+"""Candidates of one intent that are ranked, and how far its pages reach."""
 COPIES = 2
 """How many copies of one action on several servers are shown as hits of their own; further ones are named."""
+AHEAD = 5
+"""Places behind a page that are also cleared of copies, for the neighbours named below it."""
 DISTRUST = 0.4
 """How much of its score an action loses that never succeeds."""
 
@@ -36,35 +38,38 @@ class Candidate:
 
     row: int
     score: float
-    cosine: float | None = None
-    keyword: float = 0.0
+    meaning: float | None = None
     named: int = 0
 
 
-def candidates(state: State, intent: str, vector: Floats | None, mask: Mask) -> list[Candidate]:
-    """The candidates for one intent, best first; actions that it names come before all others."""
-    keyword = state.keyword_scores(query_terms(intent))
-    found = [best(np.where(mask, keyword, 0.0), DEPTH)]
-    if vector is not None:
-        found.append(state.nearest(vector, DEPTH, mask))
+def candidates(state: State, intent: str, vectors: Floats | None, mask: Mask) -> list[Candidate]:
+    """The candidates for one intent, best first; actions that it names come before all others.
+
+    Args:
+        state: what is searched.
+        intent: what is wanted, in words.
+        vectors: one per clause of the intent; None for keyword and name search alone.
+        mask: the rows that may be found.
+    """
+    keyword = np.where(mask, state.keyword_scores(query_terms(intent)), np.float32(0.0))
+    found = [best(keyword, DEPTH)]
+    found += [state.nearest(vector, DEPTH, mask) for vector in (() if vectors is None else vectors)]
     named = named_rows(state, intent, mask)
     rows = np.unique(np.concatenate([*found, np.fromiter(named, np.int64, len(named))]))
-    lists = [(SPARSE_WEIGHT, keyword[rows])]
-    cosines = None if vector is None else state.cosines(vector, rows)
-    if cosines is not None:
-        lists.append((DENSE_WEIGHT, cosines))
-    scores = fusion.reciprocal(lists)
-    listed = [
+    likeness = None
+    if vectors is not None and len(rows):
+        likeness = fusion.meaning(state.cosines(vectors, rows))
+    scores = fusion.confidence(fusion.blend(keyword[rows], state.server_scores(keyword)[rows], likeness, state.spread))
+    names = np.fromiter((named.get(row, 0) for row in rows.tolist()), np.int64, len(rows))
+    return [
         Candidate(
-            int(row),
-            float(scores[at]),
-            None if cosines is None or np.isnan(cosines[at]) else float(cosines[at]),
-            float(keyword[row]),
-            named.get(int(row), 0),
+            row=int(rows[at]),
+            score=float(scores[at]),
+            meaning=None if likeness is None else float(likeness[at]),
+            named=int(names[at]),
         )
-        for at, row in enumerate(rows)
+        for at in np.lexsort((rows, -scores, -names))[:KEPT].tolist()
     ]
-    return sorted(listed, key=lambda one: (-one.named, -one.score, one.row))
 
 
 def best(scores: Floats, limit: int) -> NDArray[np.int64]:
@@ -118,44 +123,48 @@ def arrange(
 
     Args:
         state: what the rows stand for.
-        ranked: candidates of each intent.
+        ranked: candidates of each intent, best first.
         estimates: reliability by action id; pruned actions go unless they are named.
-        shown: how many hits a page has; a hit serves an intent when it is among its first `shown`.
+        shown: how many hits the page and those before it have; a hit serves an intent when it is among its first
+            `shown`, and copies are looked for up to there.
     """
-    sorted_lists: list[list[Candidate]] = []
-    for listed in ranked:
-        kept = [one for one in listed if one.named or not _pruned(state, one, estimates)]
-        kept.sort(key=lambda one: (-one.named, -trusted(one, _estimate(state, one, estimates)), one.row))
-        sorted_lists.append(kept)
+    lists = [_trusted(state, listed, estimates) for listed in ranked]
     serves: dict[int, list[int]] = {}
-    strongest: dict[int, Candidate] = {}
-    for intent, kept in enumerate(sorted_lists):
-        for place, one in enumerate(kept):
+    strongest: dict[int, tuple[float, Candidate]] = {}
+    for intent, listed in enumerate(lists):
+        for place, (score, one) in enumerate(listed):
             if place < shown:
                 serves.setdefault(one.row, []).append(intent)
-            if one.row not in strongest or one.score > strongest[one.row].score:
-                strongest[one.row] = one
-    order = fusion.covering([[one.row for one in kept] for kept in sorted_lists])
-    placed = [
-        Placed(
-            strongest[row],
-            tuple(serves.get(row, ())),
-            trusted(strongest[row], _estimate(state, strongest[row], estimates)),
-        )
-        for row in order
+            if one.row not in strongest or score > strongest[one.row][0]:
+                strongest[one.row] = (score, one)
+    order = fusion.covering([[one.row for _, one in listed] for listed in lists])
+    placed = [Placed(strongest[row][1], tuple(serves.get(row, ())), strongest[row][0]) for row in order]
+    return _folded(state, placed, shown + AHEAD)
+
+
+def _trusted(
+    state: State, listed: Sequence[Candidate], estimates: Mapping[str, Estimate]
+) -> list[tuple[float, Candidate]]:
+    """The candidates that are not pruned, with their scores after reliability, best first."""
+    if not estimates:
+        return [(one.score, one) for one in listed]
+    kept = [
+        (trusted(one, belief), one)
+        for one in listed
+        if (belief := estimates.get(state.id(one.row))) is None or one.named or not belief.pruned
     ]
-    return _folded(state, placed)
+    return sorted(kept, key=lambda pair: (-pair[1].named, -pair[0], pair[1].row))
 
 
-def _folded(state: State, placed: Sequence[Placed]) -> list[Placed]:
-    """The order with copies of one action beyond `COPIES` folded into the first of them."""
+def _folded(state: State, placed: Sequence[Placed], wanted: int) -> list[Placed]:
+    """The order with copies of one action beyond `COPIES` folded into the first of them, over the first `wanted`."""
     first: dict[tuple[str, str], int] = {}
     counts: dict[tuple[str, str], int] = {}
     kept: list[Placed] = []
-    for one in placed:
-        action = state.actions[one.candidate.row]
-        if action is None:
-            continue
+    for at, one in enumerate(placed):
+        if len(kept) >= wanted:
+            return [*kept, *placed[at:]]
+        action = state.action(one.candidate.row)
         key = twin_key(action)
         counts[key] = counts.get(key, 0) + 1
         if counts[key] <= COPIES or one.candidate.named == 2 or not key[1]:
@@ -163,14 +172,13 @@ def _folded(state: State, placed: Sequence[Placed]) -> list[Placed]:
             kept.append(one)
             continue
         head = kept[first[key]]
-        kept[first[key]] = Placed(head.candidate, head.intents, head.score, (*head.twins, action.id))
+        kept[first[key]] = replace(head, twins=(*head.twins, action.id))
     return kept
 
 
 def hit(state: State, placed: Placed, intents: Sequence[str], estimate: Estimate | None) -> Hit:
     """The hit for a placed row, with short reasons why it is there."""
-    action = state.actions[placed.candidate.row]
-    assert action is not None
+    action = state.action(placed.candidate.row)
     return Hit(
         action=action,
         score=round(placed.score, 4),
@@ -191,20 +199,10 @@ def _why(action: Action, placed: Placed, intents: Sequence[str], estimate: Estim
         shared = [term for term in dict.fromkeys(terms(text)) if term in said]
         if shared:
             reasons.append(f"{label} has {', '.join(shared[:4])}")
-    if one.cosine is not None:
-        reasons.append(f"meaning {one.cosine:.2f}")
+    if one.meaning is not None:
+        reasons.append(f"meaning {one.meaning:.2f}")
     if placed.twins:
         reasons.append(f"also as {', '.join(placed.twins[:3])}" + (" and more" if len(placed.twins) > 3 else ""))
     if estimate is not None and (estimate.needs_login or estimate.calls):
         reasons.append("needs login" if estimate.needs_login else estimate.words)
     return tuple(reasons)
-
-
-def _estimate(state: State, one: Candidate, estimates: Mapping[str, Estimate]) -> Estimate | None:
-    action = state.actions[one.row]
-    return estimates.get(action.id) if action is not None else None
-
-
-def _pruned(state: State, one: Candidate, estimates: Mapping[str, Estimate]) -> bool:
-    estimate = _estimate(state, one, estimates)
-    return estimate is not None and estimate.pruned

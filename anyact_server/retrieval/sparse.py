@@ -19,9 +19,9 @@ from .words import terms
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
-SATURATION = 1.2
+SATURATION = 1.5
 """k1 of BM25: how soon repeats of a term stop to count."""
-WEIGHTS = (2.0, 1.0, 1.0, 0.3, 0.2)
+WEIGHTS = (2.0, 1.0, 1.0, 0.4, 0.2)
 """Weights of the fields in the order of `documents.FIELDS`; found on the development sets, see docs/retrieval.md."""
 LENGTH = (0.4, 0.3, 0.75, 0.75, 0.75)
 """b of BM25 per field: how far a long field is held against its terms."""

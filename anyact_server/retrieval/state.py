@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +31,8 @@ class State:
         alive: rows that are searched; the others belong to actions that changed or went.
         actions: the action of each row, None where the row is not alive.
         rows: the row of each action's id.
+        server_order: rows ordered by their server; server `s` begins at `server_starts[s]`.
+        server_of: the number of each row's server.
     """
 
     segments: tuple[Segment, ...] = ()
@@ -37,6 +40,9 @@ class State:
     actions: tuple[Action | None, ...] = ()
     rows: Mapping[str, int] = field(default_factory=dict)
     offsets: tuple[int, ...] = ()
+    server_order: Longs = field(default_factory=lambda: np.zeros(0, np.int64))
+    server_starts: Longs = field(default_factory=lambda: np.zeros(0, np.int64))
+    server_of: Longs = field(default_factory=lambda: np.zeros(0, np.int64))
     _masks: dict[tuple[object, ...], Mask] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -55,6 +61,17 @@ class State:
         """The document key of a row."""
         offset, part = self._part(row)
         return part.keys[row - offset]
+
+    def action(self, row: int) -> Action:
+        """The action of a row that counts."""
+        action = self.actions[row]
+        assert action is not None, "a row that does not count was ranked"
+        return action
+
+    def id(self, row: int) -> str:
+        """The id of a row's action."""
+        offset, part = self._part(row)
+        return part.ids[row - offset]
 
     def mask(self, query: Query) -> Mask:
         """The rows that a query's filters let through."""
@@ -78,6 +95,18 @@ class State:
             part.postings.add_scores(weights, scores[offset : offset + len(part.ids)])
         return scores
 
+    def server_scores(self, scores: Floats) -> Floats:
+        """For every row the best score among the rows of its server."""
+        if not len(scores):
+            return scores
+        return np.asarray(np.maximum.reduceat(scores[self.server_order], self.server_starts)[self.server_of])
+
+    @property
+    def spread(self) -> float:
+        """The spread of cosines in the largest segment that has vectors."""
+        held = [part.dense for part in self.segments if part.dense is not None]
+        return max(held, key=lambda dense: dense.count).spread if held else 1.0
+
     def nearest(self, vector: Floats, limit: int, mask: Mask) -> Longs:
         """Rows of the vectors nearest to a query's, in no order."""
         whole = bool(mask.all())
@@ -88,13 +117,13 @@ class State:
                 found.append(part.nearest(vector, limit, own)[0] + offset)
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
-    def cosines(self, vector: Floats, rows: Longs) -> Floats:
-        """The cosine of each row with a query's vector; not a number where a row has no vector."""
-        found = np.full(len(rows), np.nan, np.float32)
+    def cosines(self, vectors: Floats, rows: Longs) -> Floats:
+        """The cosine of each row with each vector, of shape (vectors, rows); not a number where a row has none."""
+        found = np.full((len(vectors), len(rows)), np.nan, np.float32)
         for offset, part in self._parts():
             own = (rows >= offset) & (rows < offset + len(part.ids))
             if own.any():
-                found[own] = part.cosines(vector, rows[own] - offset)
+                found[:, own] = part.cosines(vectors, rows[own] - offset)
         return found
 
     def named(self, name: str, mask: Mask) -> list[int]:
@@ -165,7 +194,8 @@ class State:
         return zip(self.offsets, self.segments, strict=True)
 
     def _part(self, row: int) -> tuple[int, Segment]:
-        return next((offset, part) for offset, part in reversed(list(self._parts())) if row >= offset)
+        at = bisect_right(self.offsets, row) - 1
+        return self.offsets[at], self.segments[at]
 
 
 def assemble(
@@ -174,7 +204,15 @@ def assemble(
     """A state over these segments."""
     sizes = [len(segment.ids) for segment in segments]
     offsets = tuple(sum(sizes[:at]) for at in range(len(sizes)))
-    return State(tuple(segments), alive, tuple(actions), rows, offsets)
+    numbers: dict[str, int] = {}
+    server_of = np.fromiter(
+        (numbers.setdefault(server, len(numbers)) for segment in segments for server in segment.servers),
+        np.int64,
+        sum(sizes),
+    )
+    order = np.argsort(server_of, kind="stable")
+    starts = np.searchsorted(server_of[order], np.arange(len(numbers)))
+    return State(tuple(segments), alive, tuple(actions), rows, offsets, order, starts, server_of)
 
 
 def _passes(action: Action, query: Query) -> bool:
