@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class Edit:
     file: Path
     before: str | None
     after: str | None
+    private: bool = False
+    """The new text holds secrets: the file becomes readable for its owner alone."""
 
     @property
     def changes(self) -> bool:
@@ -106,7 +108,8 @@ def take_in(imports: Imports, config: Path, *, backups: Path) -> Written:
         after = _with_inputs(after, imports.inputs, config)
     if after == (before or ""):
         return Written(config, False)
-    return Written(config, True, save(config, after, backups=backups))
+    private = holds_secrets(one.entry for one in new)
+    return Written(config, True, save(config, after, backups=backups, private=private))
 
 
 def plan_connect(
@@ -152,8 +155,11 @@ def plan_connect(
         current = current.get(step) if isinstance(current, dict) else None
     if current != own:
         after = _put(after, place, OWN_NAME, own)
-    edits = (Edit(config, before, after_config if added else before), Edit(place.file, text, after))
+    private = holds_secrets(added.values())
+    edits = (Edit(config, before, after_config if added else before, private), Edit(place.file, text, after))
     notes = tuple(_notes(moved, reading.problems))
+    if text is None and not place.file.parent.exists():
+        notes += (f"{client.title} was not found here: {place.file} is new",)
     journal = _journal(place, config, edits[1], {one.name: one.raw for one in movable}, added, earlier)
     return Plan(client, place, tuple(edit for edit in edits if edit.changes), moved, notes, journal)
 
@@ -206,7 +212,7 @@ def carry_out_plan(plan: Plan, home: Path) -> tuple[Path, ...]:
         if edit.after is None:
             edit.file.unlink(missing_ok=True)
             continue
-        backup = save(edit.file, edit.after, backups=backups)
+        backup = save(edit.file, edit.after, backups=backups, private=edit.private)
         if backup is not None:
             kept.append(backup)
             copy = str(backup) if edit.file == plan.place.file else copy
@@ -275,6 +281,12 @@ def _put(text: str, place: Place, name: str, value: Any) -> str:
 def _drop(text: str, place: Place, name: str) -> str:
     change = drop_table if place.client.format == "toml" else drop
     return change(text, (*place.root, name), str(place.file))
+
+
+def holds_secrets(entries: Iterable[Json]) -> bool:
+    """Whether an entry holds a value in its environment or headers that is no mere reference."""
+    maps = [entry.get(key) for entry in entries for key in ("env", "environment", "headers")]
+    return any(value and "${" not in str(value) for one in maps if isinstance(one, dict) for value in one.values())
 
 
 def own_servers(text: str | None, config: Path) -> Mapping[str, Json]:

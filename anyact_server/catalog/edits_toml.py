@@ -47,16 +47,21 @@ def drop_table(text: str, path: Sequence[str], file: str) -> str:
     kept: list[str] = []
     inside = False
     for line in re.split(r"(?<=\n)", text):
-        head = _HEAD.match(line.rstrip("\r\n"))
-        if head is not None and (keys := _keys(head[1])) is not None:
+        keys = header(line)
+        if keys is not None:
             inside = keys[: len(path)] == list(path)
         if not inside:
             kept.append(line)
     return _checked("".join(kept).rstrip("\n") + "\n" if kept else "", _without(before, path), file)
 
 
-def _keys(head: str) -> list[str] | None:
+def header(line: str) -> list[str] | None:
     """The keys of a table's header, None when the line is something else."""
+    found = _HEAD.match(line.rstrip("\r\n"))
+    return _keys(found[1]) if found is not None else None
+
+
+def _keys(head: str) -> list[str] | None:
     keys: list[str] = []
     at = 0
     while at < len(head):

@@ -200,3 +200,10 @@ def test_any_file_of_servers_can_be_read(tmp_path: Path) -> None:
         "s": {"command": "x", "args": ["${A}"]},
         "t": {"command": "y"},
     }
+
+
+def test_a_large_file_is_read_without_lines(tmp_path: Path) -> None:
+    """Some clients keep their whole history beside the servers; the servers are read all the same."""
+    body = {"mcpServers": {"s": {"command": "x"}}, "history": ["x" * 1000] * 400}
+    found = read_place(place(tmp_path, "claude-code", body)).found
+    assert [(one.name, one.origin.line) for one in found] == [("s", 0)]

@@ -102,7 +102,8 @@ def test_undoing_gives_back_the_file_as_it_was(tmp_path: Path) -> None:
 def test_a_file_that_was_made_is_removed_again(tmp_path: Path) -> None:
     """A client without a file of servers."""
     desk = Desk(tmp_path, "windsurf", None)
-    desk.connect()
+    plan = desk.connect()
+    assert plan.notes == (f"Windsurf was not found here: {desk.place.file} is new",)
     assert json.loads(desk.text) == {"mcpServers": {"anyact": {"command": "/bin/anyact", "args": ["serve", "--stdio"]}}}
     assert not desk.config.exists()
     desk.undo()
@@ -305,3 +306,15 @@ def test_importing_adds_what_is_not_there_yet(tmp_path: Path) -> None:
     known = own_servers(desk.config.read_text(encoding="utf-8"), desk.config)
     assert not take_in(import_clients([desk.place], known), desk.config, backups=desk.home / "b").changed
     assert take_in(import_clients([desk.place]), tmp_path / "new.json", backups=desk.home / "b").backup is None
+
+
+@pytest.mark.case("A1")
+def test_a_configuration_that_gets_secrets_becomes_its_owners_alone(tmp_path: Path) -> None:
+    """Tokens that stood in a client's file; references alone change nothing."""
+    for name, value, mode in (("cursor", "${env:T}", 0o644), ("kiro", "token", 0o600)):
+        desk = Desk(tmp_path, name, json.dumps({"mcpServers": {name: {"command": name, "env": {"T": value}}}}))
+        desk.config.parent.mkdir(exist_ok=True)
+        desk.config.write_text("{}", encoding="utf-8")
+        desk.config.chmod(0o644)
+        desk.connect()
+        assert desk.config.stat().st_mode & 0o777 == mode
