@@ -13,6 +13,7 @@ from .home_socket import HomeSocket
 from .http import Identified, McpEndpoint, both, http_app, listening, serve_http
 from .parts import Parts, Ready, Runs, ready
 from .relay import RelayServer
+from .remembered import Remembered
 from .server import FrontServer
 from .stdio import serve_stdio
 from .transparent import TransparentEndpoints
@@ -27,6 +28,7 @@ __all__ = [
     "Parts",
     "Ready",
     "RelayServer",
+    "Remembered",
     "Runs",
     "TransparentEndpoints",
     "both",

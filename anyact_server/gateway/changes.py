@@ -60,8 +60,13 @@ class Changes:
             self._live.add(connection)
             connection.exit_stack.callback(self._live.discard, connection)
 
-    async def run(self, parts: Parts) -> None:
-        """Watch the catalog and the servers, and send notices until cancelled."""
+    async def run(self, parts: Parts, after: Callable[[], None] = lambda: None) -> None:
+        """Watch the catalog and the servers, and send notices until cancelled.
+
+        Args:
+            parts: what is watched.
+            after: called after each round of notices.
+        """
         self._home = (threading.get_ident(), current_token())
         stops = (parts.catalog.listen(self._catalog_changed), parts.downstreams.listen(self._server_said))
         try:
@@ -69,6 +74,7 @@ class Changes:
                 await self._wake.wait()
                 self._wake = anyio.Event()
                 await self._send()
+                after()
         finally:
             for stop in stops:
                 stop()

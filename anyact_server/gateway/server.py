@@ -33,6 +33,7 @@ from .held import BY_RESULT, INPUT_REQUIRED, HeldCalls
 from .listing import Lists, page
 from .offers import Offers, wrapped
 from .parts import Parts, Ready
+from .remembered import Remembered
 from .reports import TROUBLE
 from .sight import OFFERS, Sight
 from .subscriptions import Subscriptions
@@ -68,14 +69,12 @@ Answer = Callable[[Asked], Awaitable[dict[str, Any]]]
 class FrontServer(Server[None]):
     """The eight tools, actions as tools, and the prompts and resources of all servers."""
 
-    def __init__(
-        self, ready: Ready, *, offers: Callable[[], frozenset[str]] | None = None, question_s: float = 300.0
-    ) -> None:
+    def __init__(self, ready: Ready, *, remembered: Remembered | None = None, question_s: float = 300.0) -> None:
         """Make the server.
 
         Args:
             ready: yields the parts.
-            offers: which of prompts, resources and completions to declare to a client that comes before the parts
+            remembered: what to declare of prompts, resources and completions to a client that comes before the parts
                 stand; all of them when not given.
             question_s: how long a server's question to a modern client is held, in seconds.
         """
@@ -90,7 +89,7 @@ class FrontServer(Server[None]):
             on_subscriptions_listen=ListenHandler(self.changes.bus),
         )
         self._ready = ready
-        self._hint = offers
+        self._remembered = remembered
         self._parts: Parts | None = None
         self._front = Front(ready)
         self._lists = Lists()
@@ -118,7 +117,7 @@ class FrontServer(Server[None]):
     def offers(self) -> frozenset[str]:
         """Which of prompts, resources and completions are served now; all while a server was never read."""
         if self._parts is None:
-            return OFFERS if self._hint is None else self._hint()
+            return OFFERS if self._remembered is None else self._remembered.read()
         return self._sight.offered(self._parts)
 
     def get_capabilities(
@@ -173,7 +172,12 @@ class FrontServer(Server[None]):
         except AnyActError as error:
             LOG.error("AnyAct cannot work: %s", error)
             return
-        await self.changes.run(self._parts)
+        self._remember()
+        await self.changes.run(self._parts, self._remember)
+
+    def _remember(self) -> None:
+        if self._remembered is not None:
+            self._remembered.write(self.offers())
 
     async def _serve(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer what AnyAct serves; leave the rest to the SDK."""

@@ -15,6 +15,7 @@ from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, R
 from anyact_server.catalog import Catalog, Store
 from anyact_server.errors import DownstreamError, RemoteError, StorageError, UnknownServer, UsageError
 from anyact_server.gateway import FrontServer, Parts, ready
+from anyact_server.gateway.remembered import Remembered
 from anyact_server.gateway.server import as_wire
 from anyact_server.interfaces import Caller, ServerEvent
 from anyact_server.types import JsonObject, Kind, Observation, ServerSpec, ServerState, ServerStatus, Snapshot
@@ -110,7 +111,6 @@ async def test_everything_is_declared_while_a_server_was_never_read() -> None:
     here = world([action("git", "log")])
     server = FrontServer(ready(here.parts))
     assert server.offers() == {"prompts", "resources", "completions"}
-    assert FrontServer(ready(here.parts), offers=lambda: frozenset({"prompts"})).offers() == {"prompts"}
     async with server.lifespan(server):
         await anyio.wait_all_tasks_blocked()
         assert server.offers() == frozenset()
@@ -120,6 +120,21 @@ async def test_everything_is_declared_while_a_server_was_never_read() -> None:
         here.catalog.all_specs = [replace(here.catalog.all_specs[0], fault="no command")]
         here.catalog.announce("git")
         assert server.offers() == frozenset()
+
+
+@pytest.mark.case("H1")
+async def test_what_was_offered_last_is_declared_before_the_parts_stand(tmp_path: Path) -> None:
+    """And remembered anew with every change."""
+    memory = Remembered(tmp_path / "offers.json")
+    here = world([action("git", "log")])
+    server = FrontServer(ready(here.parts), remembered=memory)
+    assert server.offers() == {"prompts", "resources", "completions"}
+    async with server.lifespan(server):
+        await anyio.wait_all_tasks_blocked()
+        assert FrontServer(ready(here.parts), remembered=memory).offers() == frozenset()
+        here.catalog.record_snapshot(replace(DOCS, server="git"))
+        await anyio.wait_all_tasks_blocked()
+    assert Remembered(tmp_path / "offers.json").read() == {"prompts", "resources", "completions"}
 
 
 @pytest.mark.parametrize("mode", MODES)
