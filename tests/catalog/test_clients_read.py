@@ -7,9 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from anyact_server.catalog.clients import CLIENTS, Place, client, places
-from anyact_server.catalog.clients_read import file_places, identity, import_clients, is_own, read_place, translated
+from anyact_server.catalog.clients_read import (
+    file_places,
+    identity,
+    import_clients,
+    is_own,
+    read_place,
+    taken_over,
+    translated,
+)
 from anyact_server.catalog.config import read_configs
 
 
@@ -207,3 +217,34 @@ def test_a_large_file_is_read_without_lines(tmp_path: Path) -> None:
     body = {"mcpServers": {"s": {"command": "x"}}, "history": ["x" * 1000] * 400}
     found = read_place(place(tmp_path, "claude-code", body)).found
     assert [(one.name, one.origin.line) for one in found] == [("s", 0)]
+
+
+LEAVES = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5)
+FIELDS = st.sampled_from(
+    [
+        "command",
+        "args",
+        "env",
+        "url",
+        "headers",
+        "http_headers",
+        "env_http_headers",
+        "env_vars",
+        "type",
+        "bearer_token_env_var",
+    ]
+)
+ODD = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4), max_leaves=15
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(FIELDS, ODD, max_size=6), st.sampled_from([one.name for one in CLIENTS]))
+def test_no_entry_however_odd_stops_an_import(raw: dict[str, Any], name: str) -> None:
+    """It is taken over as it is; what is wrong with it is said when the configuration is read."""
+    one = client(name)
+    here = Place(one, "project", Path("/p/f"), one.root, Path("/p"))
+    entry = taken_over(raw, here)
+    identity(entry)
+    assert isinstance(is_own(entry), bool)

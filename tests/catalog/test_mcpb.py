@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from anyact_server.catalog import mcpb
-from anyact_server.catalog.mcpb import bundle_manifest, read_bundle, unpack
+from anyact_server.catalog.mcpb import Bundle, bundle_manifest, read_bundle, unpack
 from anyact_server.catalog.recipes import fill
 from anyact_server.errors import ConfigError, StorageError
 
@@ -197,3 +199,40 @@ def test_a_damaged_member_is_reported(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"hello hello", b"hellO hello"))
     with pytest.raises(StorageError, match="cannot be unpacked"):
         unpack(found, tmp_path / "out" / "thing")
+
+
+LEAVES = (
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | st.sampled_from(["node", "${user_config.a}"])
+)
+FIELDS = st.sampled_from(
+    [
+        "type",
+        "entry_point",
+        "mcp_config",
+        "command",
+        "args",
+        "env",
+        "platform_overrides",
+        "linux",
+        "a",
+        "default",
+        "multiple",
+    ]
+)
+ODD = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=5), max_leaves=20
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(FIELDS, ODD, max_size=6), ODD, ODD)
+def test_no_manifest_however_odd_ends_in_anything_but_a_start_or_an_error_of_ours(
+    server: Any, asked: Any, platforms: Any
+) -> None:
+    """Every field with every type of value in it."""
+    body = {"name": "x", "server": server, "user_config": asked, "compatibility": platforms}
+    try:
+        manifest = bundle_manifest(Bundle(Path("x.mcpb"), body, "0"), Path("/b"), Path("/h"), "linux")
+    except ConfigError:
+        return
+    fill(manifest.start[0], manifest.variables, {}, data="/d")

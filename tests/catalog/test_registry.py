@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from anyact_server.catalog.recipes import fill
 from anyact_server.catalog.registry import is_server_json, read_server_json
@@ -133,3 +135,43 @@ def test_an_unknown_remote_is_skipped_and_another_file_refused() -> None:
     assert not is_server_json({"name": "x"}) and not is_server_json([])
     with pytest.raises(ConfigError, match=r"is no server\.json"):
         read_server_json({"name": "x"}, "s")
+
+
+LEAVES = (
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | st.sampled_from(["npm", "stdio", "named"])
+)
+FIELDS = st.sampled_from(
+    [
+        "name",
+        "value",
+        "default",
+        "type",
+        "identifier",
+        "registryType",
+        "transport",
+        "variables",
+        "headers",
+        "url",
+        "isRequired",
+        "choices",
+        "packages",
+        "remotes",
+        "packageArguments",
+        "environmentVariables",
+    ]
+)
+ODD = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=5), max_leaves=25
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ODD, max_size=3), st.lists(ODD, max_size=3))
+def test_no_file_however_odd_ends_in_anything_but_a_recipe_or_an_error_of_ours(packages: Any, remotes: Any) -> None:
+    """Every field with every type of value in it."""
+    body = server(packages=packages, remotes=remotes)
+    try:
+        manifest = read_server_json(body, "s")
+    except ConfigError:
+        return
+    assert manifest.start
