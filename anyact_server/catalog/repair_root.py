@@ -83,9 +83,9 @@ def _any_of(parts: list[Any]) -> Any:
 
 
 def _sentence(groups: Sequence[Sequence[str]]) -> str:
-    """What goes together, in words; empty where the branches want nothing of their own."""
-    named = distinct([" and ".join(group) for group in groups if group])
-    if not named or (len(named) == 1 and all(groups)):
+    """What goes together, in words; empty where a branch wants nothing of its own, or all want the same."""
+    named = distinct([" and ".join(group) for group in groups])
+    if len(named) == 1 or not all(groups):
         return ""
     sentence = f"Give {', or '.join(named)}."
     return sentence if len(sentence) <= MOST_WORDS else sentence[: MOST_WORDS - 1] + "…"

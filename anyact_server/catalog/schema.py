@@ -1,6 +1,6 @@
 """The JSON Schema of configuration files, for editors and for checking: what is written in our own spelling.
 
-The files are read more leniently than this says (see `dialects`); whatever this accepts is read without a fault of form.
+The files are read more leniently than this says (see `dialects`); what this accepts is read without a fault of form.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _own() -> dict[str, Any]:
     timeouts = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {name: _SECONDS for name in TIMEOUTS},
+        "properties": dict.fromkeys(TIMEOUTS, _SECONDS),
         "description": "Limits in seconds: start, list, call, ceiling (progress or not), idle, question.",
     }
     patterns = "names, ids or patterns with * and ?; the last one that fits decides, `!` in front means not"

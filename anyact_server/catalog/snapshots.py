@@ -33,6 +33,8 @@ _HINTS = (
     ("open_world", "openWorldHint"),
 )
 _NO_HINTS = Hints()
+_SLOW = b" "
+"""The blank in front of bytes that only the standard library reads back unchanged: huge numbers, lone surrogates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def encode(value: Json, *, canonical: bool = False) -> bytes:
     except orjson.JSONEncodeError:
         pass
     try:
-        return json.dumps(value, sort_keys=canonical, separators=(",", ":"), allow_nan=False).encode()
+        return _SLOW + json.dumps(value, sort_keys=canonical, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, RecursionError) as error:
         raise ValueError("it is nested too deep or is no JSON") from error
 
@@ -117,10 +119,7 @@ def decode(raw: bytes) -> Json:
     Raises:
         ValueError: these are other bytes.
     """
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return json.loads(raw)
+    return json.loads(raw) if raw[:1] == _SLOW else orjson.loads(raw)
 
 
 def digest_of(value: Json) -> str:
