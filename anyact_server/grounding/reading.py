@@ -26,8 +26,8 @@ _GREP_LINES = 200_000
 _GREP_MATCHES = 2_000
 _SHOWN_LINE = 300
 _DIFF_LINES = 4_000
-_RAW_BYTES = 1_000_000
-"""Most bytes of a binary in one raw view."""
+_RAW_BYTES = 8_000_000
+"""Bytes of a binary in one raw view where no limit is given; a picture is given whole, for a piece of it is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +362,7 @@ def _bytes(data: bytes, request: ReadRequest, mime: str) -> View:
     """The bytes themselves, as an image block or a blob resource, never as text."""
     if request.offset >= max(1, len(data)):
         raise UsageError(f"offset {request.offset} is past the end: there are {len(data):,} bytes")
-    room = min(request.limit or _RAW_BYTES * 8, _RAW_BYTES * 8)
+    room = request.limit or (len(data) if mime.startswith("image/") else _RAW_BYTES)
     part = data[request.offset : request.offset + room]
     encoded = base64.b64encode(part).decode()
     last = request.offset + len(part)
