@@ -8,6 +8,7 @@ from anyact_server.types import Json
 
 from .blocks import Content
 from .parts import parse_json, unwrapped
+from .patterns import Pattern
 
 _PARSED = 1_000_000
 """Texts longer than this are not parsed: an answer that says nothing is short."""
@@ -47,12 +48,12 @@ def _no_items(value: Json) -> bool:
     return not nested and not any(counts)
 
 
-_FAULTS = re.compile(
+_FAULTS = Pattern(
     r"issue|error|problem|warning|violation|unused|diagnostic|fault|finding|conflict|missing", re.IGNORECASE
 )
-_ABOUT = re.compile(r"meta|page|pagination|query|links|request|params|filters", re.IGNORECASE)
-_COUNT = re.compile(r"total(?:_?(?:count|results|hits|items))?|count|num_?\w+|hits|\w+_count|\w+Count", re.IGNORECASE)
-_NO_FINDS = re.compile(
+_ABOUT = Pattern(r"meta|page|pagination|query|links|request|params|filters", re.IGNORECASE)
+_COUNT = Pattern(r"total(?:_?(?:count|results|hits|items))?|count|num_?\w+|hits|\w+_count|\w+Count", re.IGNORECASE)
+_NO_FINDS = Pattern(
     r"\W{0,6}(?:result\W+)?(?:no (?!errors?\b|issues?\b|problems?\b|warnings?\b)(?:[\w'-]+ ){0,4}?"
     r"(?:found|results?|matches|match|data|items?|records?|rows?|entries|available|exist|yet)\b"
     r"|no (?:active|open|running|saved|stored|pending|recent)\b|nothing (?:found|matches|to show)|found (?:0|no)\b"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from anyact_server.types import Json, JsonObject
 
 from .parts import parse_json
+from .patterns import Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ _ENVELOPE = frozenset(
     }
 )
 _NOT_AN_ERROR = frozenset({"", "none", "null", "no", "ok", "false", "0", "no error", "noerror", "success", "n/a", "-"})
-_BAD_STATUS = re.compile(
+_BAD_STATUS = Pattern(
     r"(?:error|fail(?:ed|ure)?|timeout|timed[ _]out|unauthori[sz]ed|forbidden|denied|not[ _]found|invalid"
     r"|rejected|unavailable"
     r"|fatal|rate[ _]?limited|exception)",

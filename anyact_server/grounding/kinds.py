@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from anyact_server.types import Fault, Json, Kind
 
+from .patterns import Pattern
+
 _LOOKED_AT = 1500
 """Characters of a message that are read; the cause of a failure stands at its head."""
 
@@ -21,11 +23,11 @@ class Reading:
     fault: Fault | None = None
 
 
-def _rules(*rules: tuple[Kind, str]) -> tuple[tuple[Kind, re.Pattern[str]], ...]:
-    return tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in rules)
+def _rules(*rules: tuple[Kind, str]) -> tuple[tuple[Kind, Pattern], ...]:
+    return tuple((kind, Pattern(pattern, re.IGNORECASE)) for kind, pattern in rules)
 
 
-_STATUS = re.compile(
+_STATUS = Pattern(
     r"(?:\bHTTP(?:/[\d.]+)?(?: (?:status|error|code))*[ :=]{1,3}|\bstatus(?:[ _]?code)?[ :=\"']{1,4}(?:of )?"
     r"|\bcode[ :=\"']{1,4}"
     r"|\berror[ :=(]{1,3}|\breturned |\breceived |\bfailed with |^\W{0,3}|\(|\berror '|\[)"
@@ -33,7 +35,7 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 """An HTTP status named as such: after a word that announces it, at the start, or in brackets."""
-_PHRASE = re.compile(
+_PHRASE = Pattern(
     r"\b([45]\d\d) (?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed"
     r"|not acceptable"
     r"|request time-?out|conflict|gone|(?:request entity|payload|content) too large|unsupported media type"
@@ -259,7 +261,7 @@ def read_message(message: str, code: Json = None) -> Reading:
     return Reading(Kind.INTERNAL, 0.4, _fault(Kind.INTERNAL, head, http=False))
 
 
-_LIMITED = re.compile(r"rate limit|too many requests|quota exceeded", re.IGNORECASE)
+_LIMITED = Pattern(r"rate limit|too many requests|quota exceeded", re.IGNORECASE)
 """Outranks a status: services also send 403 for it."""
 
 
@@ -295,7 +297,7 @@ _CODES = _rules(
     ),
 )
 
-_SETUP = re.compile(
+_SETUP = Pattern(
     r"command ['\"`]?[\w.-]+['\"`]? not found|(?:is|are) not installed|please install|playwright install"
     r"|no module named|cannot find module"
     r"|spawn \S+ enoent|make sure|(?:addon|add-on|plugin|extension|app|application|daemon|browser|docker"
@@ -304,13 +306,13 @@ _SETUP = re.compile(
     r"|is not configured",
     re.IGNORECASE,
 )
-_FENCE = re.compile(
+_FENCE = Pattern(
     r"outside|not (?:with)?in (?:the |any )?allowed|path not allowed|not allowed|blocked|refus|ssrf|private"
     r"|must be within|traversal|allowed director"
     r"|forbidden (?:path|command)|escapes?",
     re.IGNORECASE,
 )
-_THROWN = re.compile(r"evaluat|\bscript\b|page\.|nosuch|user code|your code|javascript", re.IGNORECASE)
+_THROWN = Pattern(r"evaluat|\bscript\b|page\.|nosuch|user code|your code|javascript", re.IGNORECASE)
 
 
 def _fault(kind: Kind, message: str, *, http: bool) -> Fault | None:
@@ -341,7 +343,7 @@ def retry_after(value: Json, message: str) -> float | None:
     return float(found[1]) * scale
 
 
-_WAIT = re.compile(
+_WAIT = Pattern(
     r"(?:retry|try again|wait)\D{0,24}?(\d+(?:\.\d+)?) ?(ms|milliseconds|s|secs?|seconds|m|mins?|minutes)\b",
     re.IGNORECASE,
 )

@@ -13,24 +13,23 @@ from .blocks import Content
 from .fields import Sign, sign_in
 from .kinds import Reading, read_message
 from .parts import mirrored, parse_json, unwrapped
+from .patterns import Pattern
 from .wording import opening_of, page_status
 
 _PARSED = 1_000_000
 """Texts longer than this are not parsed for fields: a failure is short."""
 _PLACES = 20
 """Texts of one result that are looked at."""
-_READS = re.compile(
+_READS = Pattern(
     r"(?:^|[_.\-/ ])(?:read|cat|head|tail|logs?|fetch|scrape|crawl|grep|console|messages?|markdown|show|diff"
     r"|blame|contents?"
     r"|extract|download|transcript|get[_-]?file|stdout|stderr|journal)(?:$|[_.\-/ ])",
     re.IGNORECASE,
 )
 """Names of actions whose results are texts that others wrote."""
-_LISTS = re.compile(
-    r"(?:^|[_.\-/ ])(?:list|search|find|query|browse|filter|lookup|signals)(?:$|[_.\-/ s])", re.IGNORECASE
-)
+_LISTS = Pattern(r"(?:^|[_.\-/ ])(?:list|search|find|query|browse|filter|lookup|signals)(?:$|[_.\-/ s])", re.IGNORECASE)
 """Names of actions for which finding nothing is an answer."""
-_VISITS = re.compile(r"(?:^|[_.\-/ ])(?:navigate|goto|go_to|open|visit|load)(?:$|[_.\-/ ])", re.IGNORECASE)
+_VISITS = Pattern(r"(?:^|[_.\-/ ])(?:navigate|goto|go_to|open|visit|load)(?:$|[_.\-/ ])", re.IGNORECASE)
 """Names of actions that show a page, for which a bad HTTP status of the page is a failure."""
 
 
@@ -125,7 +124,7 @@ def _after_heading(text: str, pointer: str) -> Suspicion | None:
     return Suspicion(sign, read_message(unwrapped_message(sign.message), sign.code), "structured")
 
 
-_WRAPPING = re.compile(
+_WRAPPING = Pattern(
     r"^(?:error executing tool [\w./-]+: |error calling tool '[^']*': |tool '[^']*' execution failed: "
     r"|MCP error -?\d+: |error: )+",
     re.I,

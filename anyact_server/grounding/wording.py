@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_DECORATION = re.compile(r"^[\s>*#`\"'\[({_~\-❌⚠️✗✖⛔🚫🔴❗‼️️]+")
-_LOUD = re.compile(
+from .patterns import Pattern
+
+_DECORATION = Pattern(r"^[\s>*#`\"'\[({_~\-❌⚠️✗✖⛔🚫🔴❗‼️️]+")
+_LOUD = Pattern(
     r"(?:an? )?(?:[\w .'`\"/-]{0,60}?\b)?(?:error|exception|failure)\b(?: \([\w -]+\))?\s*[:\]\-–]|"
     r"(?:error|failed|failure|fatal|exception|panic)\b(?:\]|:| -)|there was an error"
     r"|an error (?:has )?occurred|something went wrong|"
@@ -19,7 +21,7 @@ _LOUD = re.compile(
     re.IGNORECASE,
 )
 """Openings that announce a failure in so many words."""
-_TERSE = re.compile(
+_TERSE = Pattern(
     r"(?:could not|couldn't|cannot|can't|can not|unable to|refusing to|not allowed|not permitted"
     r"|access denied|permission denied|unauthorized|"
     r"unauthorised|forbidden|not found|no such|unknown (?:tool|action|command|argument|parameter|id|link"
@@ -31,7 +33,7 @@ _TERSE = re.compile(
     re.IGNORECASE,
 )
 """Openings that tell of a failure where the whole text is short."""
-_VERDICT = re.compile(
+_VERDICT = Pattern(
     r"(?:^[\w '\"-]{1,40} not found(?::| \(| in| for| at)|\bdo(?:es)? not exist\b|\bdoesn't exist\b"
     r"|\bnot found(?: (?:in|for|at|by|or|with)\b.*)?[.!)]?$"
     r"|\bnot found or\b|\bis required\b|"
@@ -43,15 +45,15 @@ _VERDICT = re.compile(
     re.IGNORECASE,
 )
 """Endings and turns that tell of a failure where the text is one short line."""
-_SIGN_IN = re.compile(
+_SIGN_IN = Pattern(
     r"<title[^>]*>[^<]{0,60}\b(?:sign[ -]?in|log[ -]?in|login|single sign|authenticat)|<h1>\s*(?:log|sign) in",
     re.IGNORECASE,
 )
-_ERROR_PAGE = re.compile(r"<title[^>]*>\s*([45]\d\d)\b[^<]{0,60}", re.IGNORECASE)
-_FAULT_CODE = re.compile(r"<(?:\w+:)?(?:Fault|ErrorCode)>\s*(?!0\b|0x0+\b|NoError|Success)([^<]{1,80})", re.IGNORECASE)
-_PAGE_STATUS = re.compile(r"^- HTTP status: ([45]\d\d)\b.*$", re.MULTILINE)
-_ITEM = re.compile(r"^[^\s:][^:\n]{0,200}?: (?:Error|ERROR|FAILED|Failed)\b[ :-]", re.MULTILINE)
-_ITEM_LINE = re.compile(r"^[^\s:][^:\n]{0,200}?: \S", re.MULTILINE)
+_ERROR_PAGE = Pattern(r"<title[^>]*>\s*([45]\d\d)\b[^<]{0,60}", re.IGNORECASE)
+_FAULT_CODE = Pattern(r"<(?:\w+:)?(?:Fault|ErrorCode)>\s*(?!0\b|0x0+\b|NoError|Success)([^<]{1,80})", re.IGNORECASE)
+_PAGE_STATUS = Pattern(r"^- HTTP status: ([45]\d\d)\b.*$", re.MULTILINE)
+_ITEM = Pattern(r"^[^\s:][^:\n]{0,200}?: (?:Error|ERROR|FAILED|Failed)\b[ :-]", re.MULTILINE)
+_ITEM_LINE = Pattern(r"^[^\s:][^:\n]{0,200}?: \S", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,9 @@ def page_status(text: str) -> Opening | None:
     return Opening(page[0], 0.6) if page is not None else None
 
 
-_HEADING = re.compile(r"#{1,4} [^\n:]{0,80}\b(?:not found|failed|error:|denied|invalid)\b", re.IGNORECASE)
-_MISSING = re.compile(r"\w[\w ]{0,20} not found\b", re.IGNORECASE)
-_LIST = re.compile(
+_HEADING = Pattern(r"#{1,4} [^\n:]{0,80}\b(?:not found|failed|error:|denied|invalid)\b", re.IGNORECASE)
+_MISSING = Pattern(r"\w[\w ]{0,20} not found\b", re.IGNORECASE)
+_LIST = Pattern(
     r"(?:found|no results|no matches|no matching|0 |\d+ (?:results|matches|items)|success|ok\b|done|deleted"
     r"|created|updated|added|removed|saved|wrote|moved|copied|sent)",
     re.IGNORECASE,
