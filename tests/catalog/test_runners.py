@@ -191,14 +191,13 @@ def test_looking_finds_programs_and_passes_over_pythons_that_only_print_an_error
     """Version switchers leave names behind that do not run; such a name must not be chosen."""
     minor = 13 if sys.version_info[1] != 13 else 12
     good, bad = tmp_path / "good", tmp_path / "bad"
-    for folder, name, body in (
-        (good, f"python3.{minor}", f'exec "{sys.executable}" "$@"'),
-        (good, "npx", "exit 0"),
-        (bad, f"python3.{minor}", "echo 'not installed' >&2; exit 127"),
-    ):
-        folder.mkdir(exist_ok=True)
-        (folder / name).write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
-        (folder / name).chmod(0o755)
+    good.mkdir()
+    bad.mkdir()
+    (good / f"python3.{minor}").symlink_to(Path(sys.executable).resolve())
+    for script in (good / "npx", bad / f"python3.{minor}", bad / "python3.10"):
+        script.write_text("#!/bin/sh\necho 'not installed' >&2; exit 127\n", encoding="utf-8")
+        script.chmod(0o755)
+    (bad / "python3.10").chmod(0o111)
     found = look(tmp_path / "envs", str(good))
     assert found.programs == {"npx": str(good / "npx")}
     assert (str(good / f"python3.{minor}"), (3, minor)) in found.pythons
