@@ -10,11 +10,10 @@ from typing import Any
 import click
 
 from anyact_server.app import App, Place
-from anyact_server.catalog import Progress, Surroundings, Wish, carry_out, look, manifest_folders, understand
+from anyact_server.catalog import Progress, Surroundings, Wish, carry_out, look, manifest_folders, shown, understand
 from anyact_server.catalog import remove as remove_entry
 from anyact_server.errors import UsageError
 from anyact_server.telemetry import MASK
-from anyact_server.types import plain
 
 from .common import place_options, with_app
 from .output import DONE, FAILED, note, progress, show_json
@@ -36,7 +35,7 @@ def pairs(values: tuple[str, ...], option: str) -> dict[str, str | None]:
 def surroundings(place: Place, manifests: tuple[str, ...]) -> Surroundings:
     """Where a wish is understood: this machine and this home."""
     folders = manifest_folders(Path(folder) for folder in manifests)
-    machine = look(place.home / "environments")
+    machine = look(place.home / "environments", user=Path.home())
     return Surroundings(folders, machine, place.home, Path.home(), Path.cwd(), os.environ)
 
 
@@ -90,7 +89,7 @@ def add(
     wish = Wish(what, words, values=pairs(values, "--env"), headers=_texts(headers), **rest)
     addition = understand(wish, surroundings(place, manifests))
     MASK.protect(addition.secrets)
-    report: dict[str, Any] = {"name": addition.name, "entry": plain(addition.entry), "file": str(place.own_file)}
+    report: dict[str, Any] = {"name": addition.name, "entry": shown(addition), "file": str(place.own_file)}
     if dry_run:
         show_json(report)
         return DONE
