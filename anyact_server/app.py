@@ -17,7 +17,6 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from . import __version__
 from .access import Rules
 from .catalog import (
     Catalog,
@@ -196,12 +195,6 @@ class App:
         stale = any(action.state == "stale" for action in actions)
         return replace(status, actions=len(actions), stale=stale)
 
-    def health(self) -> dict[str, Any]:
-        """Counts for a health check: it tells nothing that a stranger may not know."""
-        if not self._stands.is_set():
-            return {"status": "starting"}
-        return {"status": "ok", "version": __version__, "actions": len(self.catalog.actions())}
-
     async def read_servers(self, names: Sequence[str], done: Callable[[str], None] = lambda _: None) -> dict[str, Read]:
         """Read what servers offer now, a few at once.
 
@@ -277,6 +270,7 @@ class App:
             self.runs,
             settings,
             action_id,
+            self.rules,
         )
 
     async def _live(self, stop: anyio.Event, closed: anyio.Event) -> None:

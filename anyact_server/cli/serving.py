@@ -16,6 +16,7 @@ from anyact_server.gateway import (
     FrontServer,
     HomeSocket,
     RelayServer,
+    Remembered,
     TransparentEndpoints,
     http_app,
     listening,
@@ -31,6 +32,7 @@ from .output import note
 LOG = logger("serve")
 SOCKET = "anyact.sock"
 INSTANCE = "instance.json"
+OFFERS = "offers.json"
 LINGER_S = 60.0
 """How long an instance without a client of its own stays for the home's other clients."""
 TOKEN_VARIABLE = "ANYACT_TOKEN"
@@ -98,7 +100,7 @@ async def _instance(place: Place) -> AsyncIterator[tuple[App, HomeSocket]]:
 
 def front(app: App) -> FrontServer:
     """The eight tools over an app that may still be opening."""
-    return FrontServer(app.ready, question_s=app.settings.question_s)
+    return FrontServer(app.ready, remembered=Remembered(app.home / OFFERS), question_s=app.settings.question_s)
 
 
 async def _stdio(place: Place, name: str | None) -> None:
@@ -124,11 +126,12 @@ async def _http(
     bound = sock.getsockname()[1]
     app = App(place, watching=True)
     endpoints = TransparentEndpoints(app.ready, place.settings, policy=app.rules)
+    server = front(app)
     web = http_app(
-        front(app),
+        server,
         tokens,
         place.settings,
-        health=app.health,
+        health=server.health,
         extra_routes=endpoints.routes(),
         running=[app.running, endpoints.running],
     )

@@ -156,11 +156,12 @@ class FrontServer(Server[None]):
     def health(self) -> JsonObject:
         """How AnyAct is: `starting`, `ok`, or `degraded` when a server is in trouble; with counts, no names."""
         if self._parts is None:
-            return {"status": "starting"}
+            return {"status": "starting", "version": __version__}
         states = [status.state for status in self._parts.downstreams.statuses()]
         trouble = sum(state in TROUBLE for state in states)
         return {
             "status": "degraded" if trouble else "ok",
+            "version": __version__,
             "servers": len(states),
             "in_trouble": trouble,
             "actions": len(self._parts.catalog.actions()),

@@ -24,6 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from anyact_server import __version__
 from anyact_server.errors import AnyActError, UsageError
 from anyact_server.gateway import listening, serve_http
 from anyact_server.gateway.callers import PRINCIPAL_KEY
@@ -88,7 +89,7 @@ async def test_the_health_check_needs_no_token_and_tells_only_counts() -> None:
     """It is for machines that watch."""
     async with over_http(_world(), tokens=Tokens(secret="ada")) as url, httpx2.AsyncClient() as http:
         health = await http.get(f"{url}/healthz")
-        assert health.json() == {"status": "ok", "servers": 1, "in_trouble": 0, "actions": 1}
+        assert health.json() == {"status": "ok", "version": __version__, "servers": 1, "in_trouble": 0, "actions": 1}
 
 
 @pytest.mark.parametrize("header", [None, "Bearer wrong", "Basic secret", "secret", "Bearer", ""])
