@@ -70,10 +70,10 @@ class Watch:
         while True:
             folders = await anyio.to_thread.run_sync(folders_of, self._files())
             async for _ in _looks(folders):
-                if await self._look() and folders_of(self._files()) != folders:
+                if await self.look() and folders_of(self._files()) != folders:
                     break
 
-    async def _look(self) -> bool:
+    async def look(self) -> bool:
         """Reload if anything changed; whether it did."""
         now = await anyio.to_thread.run_sync(stamps, self._files())
         if now == self._known:
