@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from anyact_server.dispatch.alternatives import LIKENESS, choose, likeness, query
 from anyact_server.types import Action, Estimate, Hints, Hit, Kind
 
@@ -65,6 +67,34 @@ def test_the_search_is_for_the_words_of_name_and_description() -> None:
     assert asked.intents == ("read File: Reads a file.",)
     assert asked.visible == frozenset({"x"})
     assert query(action("readFile"), None).intents == ("read File",)
+
+
+@pytest.mark.parametrize(
+    "one, other, alike",
+    [
+        ("create_branch", "git_create_branch", True),
+        ("get_file_contents", "readFile", True),
+        ("search-repositories", "searchRepository", True),
+        ("create_merge_request_note", "create_merge_request", False),
+        ("list_downtimes", "list_schemes", False),
+        ("delete_branch", "create_branch", False),
+        ("get_file_info", "get_file", False),
+        ("query", "read_query", True),
+    ],
+)
+def test_names_must_say_the_same_verb_and_the_same_things(one: str, other: str, alike: bool) -> None:
+    """In any spelling, with words of the server's name and idle words aside; a wrong offer does harm."""
+    text = "Does one thing with another."
+    first, second = action(one, "hub", description=text), action(other, "git", description=text)
+    assert (likeness(first, second) >= LIKENESS) is alike
+
+
+def test_a_bare_verb_needs_more_agreement() -> None:
+    """To search the web is not to search a memory."""
+    web = action("web_search", "web", description="Search the web and get results with titles and links.")
+    duck = action("search", "duck", description="Search the web for results; gives titles and links.")
+    memory = action("search", "memory", description="Looks through stored notes of conversations.", schema={})
+    assert likeness(web, duck) > LIKENESS > likeness(web, memory)
 
 
 def test_arguments_that_the_caller_never_had_count_against_it() -> None:
