@@ -320,7 +320,8 @@ def written(observation: Observation, body: str) -> str:
         plain = " ".join(body[:4000].split())
         if len(body) < 4000 and plain in error.message:
             body = ""
-        lines += failure(error, told=bool(body) and plain.startswith(error.message[:200]))
+        brief = replace(error, message=_clip(error.message)) if body else error
+        lines += failure(brief, told=bool(body) and plain.startswith(error.message[:200].rstrip("…")))
     elif observation.suspected is not None:
         partial = observation.status == "partial"
         lines.append(f"[{observation.summary}]" if partial else suspicion(observation.suspected))

@@ -59,11 +59,11 @@ def footer(handle: str, elided: Sequence[Elision]) -> str:
     if len(elided) > _GAPS:
         named.append(f"{len(elided) - _GAPS:,} more places")
     what = f"left out: {'; '.join(named)}; " if named else ""
-    return f"[{what}read_observation {handle}]"
+    return f"[{what}read_observation {handle}{'(.part)' if ' in part ' in what else ''}]"
 
 
 def _gap(gap: Elision, handle: str) -> str:
-    part = f" in {gap.handle}" if gap.handle and gap.handle != handle else ""
+    part = f" in part {gap.handle.removeprefix(handle)}" if gap.handle and gap.handle != handle else ""
     where = "" if gap.pointer.startswith("/content") else f" at {gap.pointer or '/'}"
     return f"{gap.count:,} {gap.what}{where}{part}"
 

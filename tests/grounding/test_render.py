@@ -38,7 +38,7 @@ def test_the_footer_names_gaps_and_counts_the_others() -> None:
     """By pointer; parts by their own handle."""
     gaps = [Elision("/rows", "items", 1180, HANDLE), Elision("/x/y", "characters", 5, f"{HANDLE}.c1")]
     assert footer(HANDLE, gaps) == (
-        f"[left out: 1,180 items at /rows; 5 characters at /x/y in {HANDLE}.c1; read_observation {HANDLE}]"
+        f"[left out: 1,180 items at /rows; 5 characters at /x/y in part .c1; read_observation {HANDLE}(.part)]"
     )
     assert footer(HANDLE, gaps * 5).count("at /") == 6 and "4 more places" in footer(HANDLE, gaps * 5)
     assert footer(HANDLE, []) == f"[read_observation {HANDLE}]"
