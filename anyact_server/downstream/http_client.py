@@ -140,9 +140,11 @@ class Courier:
         for _ in range(MOST_REDIRECTS + 1):
             encoded = {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
             request = self._client.build_request(method, target, headers={**self._headers, **encoded}, content=content)
-            self._cookies.set_cookie_header(request)
+            if self._cookies:
+                self._cookies.set_cookie_header(request)
             response = await self._client.send(request, stream=True, follow_redirects=False)
-            self._cookies.extract_cookies(response)
+            if "set-cookie" in response.headers:
+                self._cookies.extract_cookies(response)
             onward = next_url(target, method, response.status_code, response.headers.get("location"))
             if onward is None:
                 break

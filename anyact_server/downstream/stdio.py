@@ -150,15 +150,17 @@ class StdioWire:
         env = platform.environment(os.environ, {**spec.env, MARK: self._mark.decode()})
         session, flags = platform.new_group()
         try:
-            return await anyio.open_process(
-                platform.command_line(spec.command or "", spec.args, env.get("PATH")),
-                env=env,
-                cwd=spec.cwd,
-                start_new_session=session,
-                creationflags=flags,
-            )
+            with anyio.CancelScope(shield=True):  # a start that is cancelled half way would leave a process behind
+                process = await anyio.open_process(
+                    platform.command_line(spec.command or "", spec.args, env.get("PATH")),
+                    env=env,
+                    cwd=spec.cwd,
+                    start_new_session=session,
+                    creationflags=flags,
+                )
         except (OSError, ValueError) as error:
             raise _unstartable(spec, error) from error
+        return process
 
     async def _read_stdout(self, sink: Sink) -> None:
         assert self._process is not None and self._process.stdout is not None

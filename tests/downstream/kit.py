@@ -12,11 +12,12 @@ from typing import Any
 
 import anyio
 
-from anyact_server.downstream import Pool, Target
+from anyact_server.downstream import Pool, SdkTarget, Target
 from anyact_server.errors import RemoteError
 from anyact_server.interfaces import ServerEvent
 from anyact_server.settings import Settings
-from anyact_server.types import EMPTY, LOCAL, JsonObject, Limits, Principal, ServerSpec, ServerState
+from anyact_server.types import EMPTY, LOCAL, Era, JsonObject, Limits, Principal, ServerSpec, ServerState
+from tests.servers import plain as plain_server
 
 ROOT = Path(__file__).parents[2]
 RAW = str(ROOT / "tests" / "servers" / "raw.py")
@@ -33,6 +34,11 @@ def plain(*flags: str, name: str = "plain", **fields: Any) -> ServerSpec:
     """The plain stdio server."""
     args = ("-m", "tests.servers.plain", "--stdio", *flags)
     return ServerSpec(name, "stdio", command=sys.executable, args=args, cwd=str(ROOT), **fields)
+
+
+def inside(era: Era = "auto", *, name: str = "plain", **fields: Any) -> ServerSpec:
+    """The plain server in this process."""
+    return ServerSpec(name, "memory", era=era, **fields)
 
 
 def web(port: int, path: str = "/mcp", *, name: str = "web", **fields: Any) -> ServerSpec:
@@ -153,7 +159,8 @@ async def world(
     **settings: Any,
 ) -> AsyncIterator[World]:
     """A pool that runs while the block does."""
-    pool = Pool(specs, Settings(**settings), clock=clock, memory=memory)
+    inner = {spec.name: SdkTarget(plain_server.build()) for spec in specs if spec.transport == "memory"}
+    pool = Pool(specs, Settings(**settings), clock=clock, memory={**inner, **memory})
     events = Events()
     pool.listen(events.note)
     async with pool.running():

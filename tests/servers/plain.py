@@ -13,6 +13,7 @@ import json
 import os
 import socket
 import sys
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +28,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated, ToolsListChanged
 from mcp.shared._context_streams import ContextSendStream
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -137,7 +138,9 @@ async def progress(state: State, ctx: Context, args: Arguments, params: types.Ca
 
 @tool("Sends a log line, then answers", text="string")
 async def log(state: State, ctx: Context, args: Arguments, params: types.CallToolRequestParams) -> Result:
-    await ctx.session.send_log_message("warning", str(args.get("text", "noted")), related_request_id=ctx.request_id)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        await ctx.session.send_log_message("warning", str(args.get("text", "noted")), related_request_id=ctx.request_id)
     return text("logged")
 
 

@@ -1,0 +1,698 @@
+"""The pool as other rooms use it: shared starts, many calls at once, limits, repeats, reloads, questions."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from anyact_server.downstream import SILENT, Handlers, Pool, SdkTarget
+from anyact_server.downstream.pool import bounds_of, may_resend, shortened, wiring
+from anyact_server.downstream.wire import SessionLost
+from anyact_server.errors import DownstreamError, RemoteError, UnknownServer
+from anyact_server.interfaces import Downstreams
+from anyact_server.settings import Settings
+from anyact_server.types import Era, JsonObject, Kind, Limits, Override, Principal, ServerSpec, ServerState
+from tests.servers import plain as plain_server
+from tests.servers.raw_http import RawHttp, silent, sockets
+
+from .kit import Clock, Recorder, World, inside, limits, plain, raw, web, world
+
+pytestmark = pytest.mark.anyio
+EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+
+
+def test_the_pool_is_what_other_rooms_expect() -> None:
+    """The Protocol is met; mypy checks the signatures."""
+    downstreams: Downstreams = Pool([], Settings())
+    assert list(downstreams.statuses()) == []
+
+
+def test_limits_are_the_nearest_ones() -> None:
+    """Lists have their own; the ceiling is never under the limit."""
+    given = limits(call_s=5, list_s=7, ceiling_s=3)
+    assert (bounds_of("tools/call", given).limit_s, bounds_of("tools/call", given).what) == (5, "call limit")
+    assert (bounds_of("prompts/list", given).limit_s, bounds_of("prompts/list", given).ceiling_s) == (7, 7)
+    assert shortened(bounds_of("tools/call", given), 4).limit_s == 1
+    assert shortened(bounds_of("tools/call", given), 9).limit_s > 0
+
+
+@pytest.mark.case("Y1")
+@pytest.mark.parametrize(
+    ("kind", "may_have_run", "repeatable", "resent"),
+    [
+        (Kind.CRASHED, True, False, False),
+        (Kind.CRASHED, True, True, True),
+        (Kind.UNAVAILABLE, False, False, True),
+        (Kind.TIMEOUT, True, True, False),
+        (Kind.RATE_LIMITED, False, True, False),
+        (Kind.UPSTREAM_5XX, True, True, False),
+        (Kind.AUTH, False, True, False),
+    ],
+)
+def test_only_what_surely_did_not_run_or_may_run_twice_is_sent_again(
+    kind: Kind, may_have_run: bool, repeatable: bool, resent: bool
+) -> None:
+    """Decision 10 as a table."""
+    error = DownstreamError("x", server="s", kind=kind, may_have_run=may_have_run)
+    assert may_resend(error, repeatable=repeatable) is resent
+    assert may_resend(SessionLost("x", server="s"), repeatable=False)
+
+
+@pytest.mark.case("I1")
+async def test_twenty_calls_share_a_pipe_and_each_meets_its_answer() -> None:
+    """Answers in reverse order; a call to another server does not wait; nothing runs one by one."""
+    async with world(raw(), raw(name="other")) as w:
+        await w.text("other", "echo")
+        found: dict[int, str] = {}
+
+        async def call(n: int) -> None:
+            found[n] = await w.text("raw", "hold", label=n, count=20)
+
+        async with anyio.create_task_group() as group:
+            for n in range(19):
+                group.start_soon(call, n)
+            while len((await w.data("raw", "seen"))["methods"]) < 22:
+                await anyio.lowlevel.checkpoint()
+            with anyio.fail_after(2):
+                assert await w.text("other", "echo") == "{}"
+            assert not found
+            group.start_soon(call, 19)
+        assert found == {n: str(n) for n in range(20)}
+        assert w.pool.status("raw").restarts == 0
+
+
+@pytest.mark.case("I1")
+async def test_a_serial_server_is_queued_singly() -> None:
+    """Its second call starts when the first has ended; other servers do not notice."""
+    async with world(inside(name="one", serial=True), raw(name="other")) as w:
+        await w.pool.take_snapshot("one")
+        order: list[str] = []
+
+        async def slow() -> None:
+            await w.call("one", "slow", seconds=0.3)
+            order.append("slow")
+
+        async def quick() -> None:
+            await w.call("one", "echo", text="x")
+            order.append("quick")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(slow)
+            await anyio.lowlevel.checkpoint()
+            group.start_soon(quick)
+            assert await w.text("other", "echo") == "{}"
+        assert order == ["slow", "quick"]
+
+
+async def test_twenty_callers_share_one_start() -> None:
+    """A server that twenty callers need at once is started once."""
+    async with world(raw("--delay", "0.2")) as w:
+        pids: set[int] = set()
+
+        async def call() -> None:
+            pids.add((await w.data("raw", "seen"))["pid"])
+
+        async with anyio.create_task_group() as group:
+            for _ in range(20):
+                group.start_soon(call)
+        assert len(pids) == 1 and w.pool.status("raw").restarts == 0
+        assert len([event for event in w.events.all if event.what == "connected"]) == 1
+
+
+async def test_a_start_goes_on_when_the_one_who_asked_gave_up() -> None:
+    """What was downloaded for it is not thrown away; the next caller finds it running."""
+    async with world(raw("--delay", "0.5")) as w:
+        with anyio.move_on_after(0.1):
+            await w.call("raw", "echo")
+        await w.until_state("raw", ServerState.READY)
+        assert await w.text("raw", "echo") == "{}"
+        assert w.pool.status("raw").restarts == 0
+
+
+@pytest.mark.case("I3")
+async def test_connections_close_in_any_order_from_any_task() -> None:
+    """A is closed from another task while calls run on B and C, again and again; nothing is left behind."""
+    async with world(raw(name="a"), raw(name="b"), raw(name="c")) as w:
+        await w.text("b", "echo")
+        await w.text("c", "echo")
+        for _ in range(5):
+            await w.text("a", "echo")
+            async with anyio.create_task_group() as group:
+                for server in ("b", "c"):
+                    group.start_soon(w.text, server, "echo")
+                group.start_soon(w.pool.stop, "a")
+        assert await w.text("b", "echo") == await w.text("c", "echo") == "{}"
+        assert w.pool.status("b").restarts == w.pool.status("c").restarts == 0
+
+
+@pytest.mark.case("I3")
+async def test_many_openings_and_closings_over_http_leave_nothing_behind() -> None:
+    """Sessions opened and closed from many tasks at once end without an error."""
+    server = RawHttp()
+    async with plain_server.listening(server.app) as port:
+        names = [f"web{n}" for n in range(10)]
+        async with world(*(web(port, name=name) for name in names)) as w:
+
+            async def use(name: str) -> None:
+                for _ in range(6):
+                    await w.call(name, "echo")
+                    await w.pool.stop(name)
+
+            async with anyio.create_task_group() as group:
+                for name in names:
+                    group.start_soon(use, name)
+        assert server.opened == server.deletes == 60
+
+
+@pytest.mark.case("D1")
+async def test_bad_servers_do_not_hold_up_good_ones() -> None:
+    """More hanging servers than parallel starts, and the sound one is there all the same; each has its own reason."""
+    hanging = [raw("--hang", name=f"hang{n}", limits=limits(start_s=30)) for n in range(3)]
+    async with sockets(silent) as port:
+        specs = [*hanging, web(port, name="mute", limits=limits(start_s=30)), raw(name="sound"), raw(name="web")]
+        async with world(*specs, parallel_starts=4) as w, anyio.create_task_group() as group:
+            for spec in specs[:4]:
+                group.start_soon(failing, w, spec.name)
+            with anyio.fail_after(10):
+                assert await w.text("sound", "echo") == "{}"
+            states = {status.server: status.state for status in w.pool.statuses()}
+            assert list(states) == [spec.name for spec in specs]
+            assert states["sound"] is ServerState.READY and states["hang0"] is ServerState.STARTING
+            assert states["web"] is ServerState.IDLE
+            for spec in specs[:4]:
+                await w.pool.stop(spec.name)
+
+
+async def failing(w: World, name: str) -> None:
+    """Ask for a server that will not come up."""
+    with pytest.raises(DownstreamError):
+        await w.pool.take_snapshot(name)
+
+
+async def test_hanging_starts_give_their_place_to_others() -> None:
+    """With one parallel start, a server that hangs does not keep the next out for ever."""
+    specs = (raw("--hang", name="hang", limits=limits(start_s=60)), raw(name="sound"))
+    async with world(*specs, parallel_starts=1) as w, anyio.create_task_group() as group:
+        group.start_soon(failing, w, "hang")
+        await w.until_state("hang", ServerState.STARTING)
+        with anyio.fail_after(15):
+            assert await w.text("sound", "echo") == "{}"
+        await w.pool.stop("hang")
+
+
+async def test_a_start_that_still_waits_for_its_turn_can_be_stopped() -> None:
+    """Stopping it ends the wait of those who asked for it."""
+    specs = (raw("--hang", name="hang", limits=limits(start_s=60)), raw(name="next"))
+    async with world(*specs, parallel_starts=1) as w, anyio.create_task_group() as group:
+        group.start_soon(failing, w, "hang")
+        await w.until_state("hang", ServerState.STARTING)
+        group.start_soon(failing, w, "next")
+        await w.until_state("next", ServerState.STARTING)
+        with anyio.fail_after(3):
+            await w.pool.stop("next")
+        await w.pool.stop("hang")
+
+
+@pytest.mark.case("D1")
+async def test_a_server_joins_without_a_restart_once_it_is_sound(tmp_path: Path) -> None:
+    """Its command appears later; after the pause the next request finds it."""
+    command = tmp_path / "server"
+    clock = Clock()
+    spec = ServerSpec("late", "stdio", command=str(command), args=raw().args)
+    async with world(spec, clock=clock) as w:
+        with pytest.raises(DownstreamError, match="not found"):
+            await w.call("late", "echo")
+        first = w.pool.status("late")
+        assert first.next_try is not None and 0.7 <= first.next_try - clock.now() <= 1.0
+        command.symlink_to(raw().command or "")
+        with pytest.raises(DownstreamError, match="next try in"):
+            await w.call("late", "echo")
+        clock.time += 1.5
+        assert await w.text("late", "echo") == "{}"
+        assert w.pool.status("late").next_try is None
+
+
+async def test_a_server_that_keeps_dying_is_started_with_growing_pauses() -> None:
+    """The first death costs nothing; from the second on there is a pause."""
+    clock = Clock()
+    async with world(raw(), clock=clock) as w:
+        for _ in range(2):
+            with pytest.raises(DownstreamError):
+                await w.call("raw", "die")
+            await w.until_state("raw", ServerState.DOWN)
+        with pytest.raises(DownstreamError, match="next try in"):
+            await w.call("raw", "echo")
+        await w.pool.restart("raw")
+        assert await w.text("raw", "echo") == "{}"
+
+
+@pytest.mark.case("Y1")
+async def test_a_call_that_may_have_run_is_not_sent_again(tmp_path: Path) -> None:
+    """The server writes a line and dies before answering: exactly one line, and the error says that it may have run."""
+    path = tmp_path / "lines"
+    async with world(raw()) as w:
+        with pytest.raises(DownstreamError) as caught:
+            await w.call("raw", "append-and-die", path=str(path))
+        assert caught.value.may_have_run
+    assert path.read_text(encoding="utf-8") == "line\n"
+
+
+@pytest.mark.case("Y1")
+async def test_a_repeatable_call_is_sent_twice_at_most(tmp_path: Path) -> None:
+    """With a hint it is sent once more, and only once."""
+    path = tmp_path / "lines"
+    params = {"name": "append-and-die", "arguments": {"path": str(path)}}
+    async with world(raw()) as w:
+        with pytest.raises(DownstreamError):
+            await w.pool.request("raw", "tools/call", params, caller=w.caller, repeatable=True)
+    assert path.read_text(encoding="utf-8") == "line\n" * 2
+
+
+@pytest.mark.case("Y1")
+async def test_a_call_over_a_link_that_died_before_is_sent_over_a_new_one(tmp_path: Path) -> None:
+    """The server went down between two calls: the call surely did not run, so it runs now, once."""
+    path = tmp_path / "lines"
+    server = RawHttp()
+    async with plain_server.listening(server.app) as port, world(raw(), web(port)) as w:
+        with pytest.raises(DownstreamError):
+            await w.call("raw", "die")
+        assert await w.text("raw", "append-line", path=str(path)) == "appended"
+        await w.call("web", "echo")
+    assert path.read_text(encoding="utf-8") == "line\n"
+
+
+@pytest.mark.case("Y1")
+async def test_ordinary_errors_never_reconnect() -> None:
+    """A tool error and a JSON-RPC error leave the connection as it is."""
+    async with world(inside("legacy")) as w:
+        assert (await w.call("plain", "fail"))["isError"] is True
+        with pytest.raises(RemoteError) as caught:
+            await w.call("plain", "error", code=-32050)
+        assert (caught.value.code, caught.value.data) == (-32050, {"detail": 7})
+        assert w.pool.status("plain").restarts == 0
+
+
+@pytest.mark.case("T1")
+@pytest.mark.parametrize("http", [False, True])
+async def test_the_nearest_limit_wins_and_is_named(http: bool) -> None:
+    """Call over server over settings, on both transports."""
+    server = plain_server.build()
+    async with plain_server.listening(plain_server.web(server)) as port:
+        spec = web(port, name="s", limits=limits(call_s=0.4)) if http else plain(name="s", limits=limits(call_s=0.4))
+        async with world(spec) as w:
+            await w.pool.take_snapshot("s")
+            with anyio.fail_after(3), pytest.raises(DownstreamError, match=r"0\.4 s \(call limit\)") as caught:
+                await w.call("s", "slow", seconds=30)
+            assert caught.value.kind is Kind.TIMEOUT
+            params = {"name": "slow", "arguments": {"seconds": 0.6}}
+            result = await w.pool.request("s", "tools/call", params, caller=w.caller, limits=limits(call_s=20))
+            assert result["content"][0]["text"] == "done"
+
+
+@pytest.mark.case("T1")
+async def test_the_settings_limit_servers_that_set_none() -> None:
+    """A server whose entry has no limits of its own has those of the settings."""
+    async with world(inside(), call_s=0.4, ceiling_s=5) as w:
+        await w.pool.take_snapshot("plain")
+        with anyio.fail_after(3), pytest.raises(DownstreamError, match=r"0\.4 s \(call limit\)"):
+            await w.call("plain", "slow", seconds=30)
+
+
+@pytest.mark.case("T1")
+async def test_a_late_answer_is_dropped_and_the_stream_stays_in_step() -> None:
+    """The server is told that the call was given up, answers all the same, and nobody gets the wrong answer."""
+    async with world(raw(limits=limits(call_s=0.3))) as w:
+        with pytest.raises(DownstreamError, match="call limit"):
+            await w.call("raw", "late")
+        assert await w.data("raw", "echo", n=1) == {"n": 1}
+        assert await w.text("raw", "double") == "first"
+        assert await w.data("raw", "echo", n=2) == {"n": 2}
+        assert len((await w.data("raw", "seen"))["cancelled"]) == 1
+        assert await w.text("raw", "wrong-id") == "as text"
+
+
+@pytest.mark.case("T2")
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+async def test_progress_is_relayed_in_order_and_restarts_the_clock(era: Era) -> None:
+    """A call three times as long as its limit succeeds because it reports progress."""
+    async with world(inside(era, limits=limits(call_s=1.0))) as w:
+        await w.pool.take_snapshot("plain")
+        assert await w.text("plain", "progress", steps=8, pause=0.25) == "done"
+        assert w.caller.reports == [(float(n), 8.0, f"step {n}") for n in range(1, 9)]
+
+
+@pytest.mark.case("T2")
+async def test_progress_for_ever_is_cut_at_the_ceiling() -> None:
+    """The ceiling holds, progress or not, and is named."""
+    async with world(inside(limits=limits(call_s=0.6, ceiling_s=1.2))) as w:
+        await w.pool.take_snapshot("plain")
+        with anyio.fail_after(5), pytest.raises(DownstreamError, match=r"1\.2 s \(ceiling\)"):
+            await w.call("plain", "progress", steps=10_000, pause=0.1)
+        assert w.caller.reports
+
+
+@pytest.mark.case("T2")
+async def test_progress_of_nobody_and_after_the_end_is_ignored() -> None:
+    """Unknown tokens and late reports reach no caller."""
+    async with world(raw()) as w:
+        assert await w.text("raw", "progress", steps=2) == "done"
+        assert await w.text("raw", "echo") == "{}"
+        assert [report[0] for report in w.caller.reports] == [0, 1]
+
+
+async def test_cancelling_the_waiter_cancels_the_request_at_the_server() -> None:
+    """In both eras over a pipe the server learns of it."""
+    state = plain_server.State()
+    target = SdkTarget(plain_server.build(state))
+    async with world(raw(), inside(), memory={"plain": target}) as w:
+        for name, tool in (("raw", "never"), ("plain", "slow")):
+            await w.pool.take_snapshot(name)
+            with anyio.move_on_after(0.2):
+                await w.call(name, tool, seconds=60)
+        assert len((await w.data("raw", "seen"))["cancelled"]) == 1
+        with anyio.fail_after(5):
+            while state.cancelled != ["slow"]:
+                await w.call("plain", "echo", text="x")
+
+
+@pytest.mark.case("R3")
+async def test_state_is_kept_within_one_shared_connection() -> None:
+    """One process serves all callers, so `get` sees `set`, over stdio and over HTTP."""
+    server = plain_server.build()
+    web_server = plain_server.web(server, "legacy")
+    async with plain_server.listening(web_server) as port, world(plain("--era", "legacy"), web(port)) as w:
+        for name in ("plain", "web"):
+            await w.call(name, "set", value="x")
+            assert await w.text(name, "get") == "x"
+            assert await w.text(name, "get", caller=Recorder(session="s2")) == "x"
+        assert w.pool.status("plain").restarts == 0
+
+
+@pytest.mark.case("R3")
+async def test_a_server_can_have_a_connection_for_each_client() -> None:
+    """With `per_client` the second client sees none of the first one's state, and declares its own abilities."""
+    first = Recorder(session="s1", abilities={"roots": {"listChanged": True}, "tasks": {}})
+    second = Recorder(session=None, principal=Principal("ada", "token"))
+    async with world(inside("legacy", per_client=True)) as w:
+        await w.call("plain", "set", caller=first, value="x")
+        assert await w.text("plain", "get", caller=first) == "x"
+        assert await w.text("plain", "get", caller=second) == "nothing"
+        assert (await w.data("plain", "about", caller=first))["abilities"] == {"roots": {"listChanged": True}}
+        assert (await w.data("plain", "about", caller=second))["abilities"] == {}
+
+
+@pytest.mark.case("Q1")
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+async def test_questions_reach_the_client_whose_call_it_is(era: Era) -> None:
+    """Elicitation, sampling and roots, in whichever way the era has for them."""
+    answers: dict[str, dict[str, Any]] = {
+        "ask": {"action": "accept", "content": {"name": "Ada"}},
+        "sample": {"role": "assistant", "model": "m1", "content": {"type": "text", "text": "yes"}},
+        "roots": {"roots": [{"uri": "file:///work"}]},
+    }
+    expected = {"ask": 'accept: {"name": "Ada"}', "sample": "m1: yes", "roots": "file:///work"}
+    async with world(inside(era)) as w:
+        for tool, answer in answers.items():
+            caller = Recorder(abilities=EVERYTHING, reply=answer)
+            assert await w.text("plain", tool, caller=caller) == expected[tool]
+            assert len(caller.asked) == 1
+
+
+@pytest.mark.case("Q1")
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+async def test_a_question_nobody_can_answer_is_refused_at_once(era: Era) -> None:
+    """The server gets a proper refusal and the call ends long before its limit."""
+    async with world(inside(era)) as w:
+        await w.pool.take_snapshot("plain")
+        for tool in ("ask", "sample", "roots"):
+            with anyio.fail_after(5):
+                try:
+                    assert await w.text("plain", tool) == "cancel: null"
+                except RemoteError as error:
+                    assert "cannot answer" in error.message or "no client can answer" in error.message
+
+
+@pytest.mark.case("Q1")
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+async def test_a_client_that_never_answers_does_not_hang_the_call(era: Era) -> None:
+    """The question is held for its own limit, longer than the call's, then the server is told."""
+    held = limits(question_s=0.8, call_s=0.5)
+    async with world(inside(era, limits=held)) as w:
+        await w.pool.take_snapshot("plain")
+        caller = Recorder(abilities=EVERYTHING, silent=True)
+        with anyio.fail_after(10):
+            assert await w.text("plain", "ask", caller=caller) == "cancel: null"
+        assert caller.dropped.is_set()
+
+
+@pytest.mark.case("Q1")
+async def test_a_client_of_the_new_era_can_have_the_question_as_it_is() -> None:
+    """`input_required` passes, and the retry with the answers reaches the server."""
+    caller = Recorder(abilities=EVERYTHING, passes_input_required=True)
+    async with world(inside()) as w:
+        pending = await w.call("plain", "ask", caller=caller)
+        assert pending["resultType"] == "input_required"
+        params = {
+            "name": "ask",
+            "arguments": {},
+            "inputResponses": {"q": {"action": "accept", "content": {"name": "B"}}},
+            "requestState": pending["requestState"],
+        }
+        result = await w.pool.request("plain", "tools/call", params, caller=caller)
+        assert result["content"][0]["text"] == 'accept: {"name": "B"}'
+        assert not caller.asked
+
+
+async def test_log_lines_of_a_call_go_to_its_caller() -> None:
+    """In both eras; the new one sends none unless the caller asked for a level."""
+    async with world(inside("legacy", name="old"), inside(name="new")) as w:
+        await w.call("old", "log", text="a")
+        await w.call("old", "echo", text="x")
+        assert [line["data"] for line in w.caller.logs] == ["a"]
+        await w.call("new", "log", text="b")
+        assert len(w.caller.logs) == 1
+        await w.pool.request("new", "logging/setLevel", {"level": "info"}, caller=w.caller)
+        await w.call("new", "log", text="c")
+        await w.call("new", "echo", text="x")
+        assert [line["data"] for line in w.caller.logs] == ["a", "c"]
+
+
+async def test_a_level_asked_for_in_a_request_is_set_at_an_old_server() -> None:
+    """The client of the new era asks in `_meta`; the old server is told once, and the field does not pass."""
+    meta = {"io.modelcontextprotocol/logLevel": "debug", "mine": 1}
+    async with world(raw("--capabilities", '{"tools": {}, "logging": {}}')) as w:
+        params = {"name": "echo", "arguments": {}, "_meta": meta}
+        with pytest.raises(RemoteError, match="Method not found"):
+            await w.pool.request("raw", "tools/call", params, caller=w.caller)
+        await w.pool.request("raw", "tools/call", params, caller=w.caller)
+        assert (await w.data("raw", "seen"))["methods"].count("logging/setLevel") == 1
+    async with world(inside("legacy")) as w:
+        params = {"name": "about", "arguments": {}, "_meta": meta}
+        about = await w.pool.request("plain", "tools/call", params, caller=w.caller)
+        assert set(about["structuredContent"]["meta"]) == {"mine", "progress_token"}
+
+
+async def test_requests_that_the_new_era_lacks_are_answered_here() -> None:
+    """`ping` and subscriptions work on both eras; changes of a watched resource become events."""
+    async with world(inside(name="new"), inside("legacy", name="old")) as w:
+        for name in ("new", "old"):
+            assert await w.pool.request(name, "ping", {}, caller=w.caller) == {}
+            uri = {"uri": plain_server.TEXT_URI}
+            await w.pool.request(name, "resources/subscribe", uri, caller=w.caller)
+            await w.call(name, "greet", text="changed")
+            seen = await w.events.until(lambda event, name=name: (event.server, event.what) == (name, "resource"))  # type: ignore[misc]
+            assert seen.detail == plain_server.TEXT_URI
+            await w.pool.request(name, "resources/unsubscribe", uri, caller=w.caller)
+
+
+async def test_watched_resources_are_watched_again_over_a_new_connection() -> None:
+    """The subscription outlives the connection, in both eras."""
+    async with world(inside(name="new"), inside("legacy", name="old")) as w:
+        for name in ("new", "old"):
+            uri = {"uri": plain_server.TEXT_URI}
+            await w.pool.request(name, "resources/subscribe", uri, caller=w.caller)
+            await w.pool.restart(name)
+            await w.call(name, "echo", text="back")
+            await w.call(name, "greet", text="changed")
+            await w.events.until(lambda event, name=name: (event.server, event.what) == (name, "resource"))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+async def test_a_changed_list_becomes_an_event(era: Era) -> None:
+    """Told by notification in the old era, over the stream of news in the new one."""
+    async with world(inside(era)) as w:
+        before = await w.pool.take_snapshot("plain")
+        await w.call("plain", "change", name="extra")
+        await w.events.until(lambda event: event.what == "tools")
+        after = await w.pool.take_snapshot("plain")
+        assert {tool["name"] for tool in after.tools} - {tool["name"] for tool in before.tools} == {"extra"}
+
+
+@pytest.mark.case("C4")
+async def test_a_new_configuration_leaves_the_unchanged_alone() -> None:
+    """While a call runs on A: D is added, B changes, C goes; A's process and call survive, C's calls say why."""
+    a, b, c, d = (raw(name=name) for name in "abcd")
+    async with world(a, b, c) as w:
+        pids = {name: (await w.data(name, "seen"))["pid"] for name in "abc"}
+        ends: list[str] = []
+
+        async def hold(name: str) -> None:
+            try:
+                ends.append(await w.text(name, "hold", label=name, count=2))
+            except (DownstreamError, UnknownServer) as error:
+                ends.append(error.message)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(hold, "a")
+            group.start_soon(hold, "c")
+            for name in "ac":
+                while (await w.data(name, "seen"))["methods"].count("tools/call") < 3:
+                    await anyio.lowlevel.checkpoint()
+            renamed = raw(name="a", description="new words", overrides={"echo": Override(name="say")})
+            await w.pool.apply([renamed, raw(name="b", env={"X": "1"}), d])
+            assert (await w.data("a", "seen"))["pid"] == pids["a"]
+            assert await w.text("a", "hold", label="second", count=2) == "second"
+        assert "a" in ends and any("removed from the configuration" in end for end in ends)
+        assert (await w.data("b", "seen"))["pid"] != pids["b"]
+        assert await w.text("d", "echo") == "{}"
+        with pytest.raises(UnknownServer):
+            await w.call("c", "echo")
+        assert [status.server for status in w.pool.statuses()] == ["a", "b", "d"]
+
+
+def test_only_what_a_connection_depends_on_counts_as_a_change() -> None:
+    """Names, words and pins may change without a restart; command, environment and limits may not."""
+    base = raw()
+    assert wiring(base) == wiring(raw(description="x", tags=("t",), pin=("a",), title="T", secrets=frozenset({"x"})))
+    assert wiring(base) != wiring(raw(env={"A": "1"}))
+    assert wiring(base) != wiring(raw(limits=limits(call_s=1)))
+    assert wiring(base) != wiring(raw("--banner"))
+
+
+async def test_an_idle_server_is_stopped_and_started_again() -> None:
+    """Without calls for its idle limit it goes; a running call keeps it."""
+    async with world(inside("legacy", limits=limits(idle_s=0.4))) as w:
+        assert await w.text("plain", "slow", seconds=0.8) == "done"
+        await w.until_state("plain", ServerState.IDLE)
+        assert not w.pool.connected("plain")
+        assert await w.text("plain", "echo", text="again") == "again"
+        assert w.pool.connected("plain")
+
+
+async def test_a_restart_gives_a_new_process_and_forgets_the_pause() -> None:
+    """By name, without touching others."""
+    async with world(raw(name="a"), raw(name="b")) as w:
+        old = {name: (await w.data(name, "seen"))["pid"] for name in "ab"}
+        assert w.pool.status("a").pid == old["a"]
+        await w.pool.restart("a")
+        assert (await w.data("a", "seen"))["pid"] != old["a"]
+        assert (await w.data("b", "seen"))["pid"] == old["b"]
+
+
+async def test_unknown_disabled_and_faulty_servers_say_so() -> None:
+    """The name with the nearest one; `disabled`; the fault of the entry. None of them is started."""
+    faulty = ServerSpec("faulty", "stdio", fault="variable TOKEN is not set")
+    async with world(raw(name="github", disabled=True), faulty) as w:
+        with pytest.raises(UnknownServer, match="'githb'") as caught:
+            await w.call("githb", "echo")
+        assert caught.value.hint == "Did you mean 'github'?"
+        with pytest.raises(DownstreamError, match="is disabled"):
+            await w.call("github", "echo")
+        with pytest.raises(DownstreamError, match="variable TOKEN is not set"):
+            await w.pool.take_snapshot("faulty")
+        assert w.pool.status("github").state is ServerState.DISABLED
+        assert w.pool.status("faulty").state is ServerState.FAILED
+        with pytest.raises(UnknownServer):
+            w.pool.status("nobody")
+
+
+async def test_notifications_reach_only_servers_that_run() -> None:
+    """Nothing is started for one, and the new era has none."""
+    async with world(raw(), inside(name="new")) as w:
+        await w.pool.notify("raw", "notifications/roots/list_changed", {})
+        await w.pool.notify("nobody", "notifications/roots/list_changed", {})
+        assert w.pool.status("raw").state is ServerState.IDLE
+        await w.text("raw", "echo")
+        await w.pool.notify("raw", "notifications/roots/list_changed", {})
+        assert "notifications/roots/list_changed" in (await w.data("raw", "seen"))["methods"]
+        await w.call("new", "echo", text="x")
+        await w.pool.notify("new", "notifications/roots/list_changed", {})
+
+
+async def test_a_pool_that_does_not_run_starts_nothing() -> None:
+    """Before and after `running()` every request is refused."""
+    pool = Pool([raw()], Settings())
+    with pytest.raises(DownstreamError, match="not running"):
+        await pool.request("raw", "ping", {}, caller=SILENT)
+    async with pool.running():
+        assert await pool.request("raw", "tools/list", {}, caller=SILENT)
+    with pytest.raises(DownstreamError, match="not running"):
+        await pool.request("raw", "ping", {}, caller=SILENT)
+
+
+async def test_errors_of_the_block_come_out_as_they_are() -> None:
+    """An error raised inside `running()` is not wrapped into a group."""
+    with pytest.raises(ValueError, match="mine"):
+        async with Pool([raw()], Settings()).running():
+            raise ValueError("mine")
+
+
+async def test_listeners_hear_until_they_leave() -> None:
+    """The function that `listen` gives ends it, twice without harm."""
+    heard: list[str] = []
+    async with world(raw()) as w:
+        leave = w.pool.listen(lambda event: heard.append(event.what))
+        await w.text("raw", "echo")
+        assert "connected" in heard and "state" in heard
+        leave()
+        leave()
+        heard.clear()
+        await w.pool.stop("raw")
+        assert heard == []
+
+
+async def test_a_memory_of_eras_saves_the_round_trip() -> None:
+    """A server known to be old is not asked anew; one that changed its era is found out."""
+
+    async def discover(params: JsonObject) -> JsonObject:
+        return {"supportedVersions": ["2026-07-28"], "capabilities": {}, "resultType": "complete"}
+
+    async def refuse(params: JsonObject) -> JsonObject:
+        raise RemoteError(-32022, "Unsupported protocol version", {"supported": ["2026-07-28"]}, server="new")
+
+    new = Handlers({"server/discover": discover, "initialize": refuse})
+    specs = [raw(), ServerSpec("new", "memory")]
+    pool = Pool(specs, Settings(), memory={"new": new}, eras={"raw": "legacy", "new": "legacy"})
+    async with pool.running():
+        await pool.take_snapshot("raw")
+        seen = await pool.request("raw", "tools/call", {"name": "seen", "arguments": {}}, caller=SILENT)
+        assert "server/discover" not in seen["content"][0]["text"]
+        await pool.take_snapshot("new")
+        assert pool.status("new").protocol_version == "2026-07-28"
+
+
+async def test_the_silent_caller_takes_everything_and_answers_nothing() -> None:
+    """It stands for callers that can answer nothing."""
+    await SILENT.progress(1, None, None)
+    await SILENT.log({})
+    with pytest.raises(RemoteError):
+        await SILENT.ask("roots/list", {})
+
+
+async def test_a_failing_start_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """One line per failure, with the server's name."""
+    with caplog.at_level(logging.WARNING):
+        async with world(ServerSpec("gone", "stdio", command="no-such-command")) as w:
+            for _ in range(3):
+                with pytest.raises(DownstreamError):
+                    await w.call("gone", "echo")
+    assert len([record for record in caplog.records if "'gone'" in record.getMessage()]) == 1
+
+
+def test_default_limits_stand_for_none_of_its_own() -> None:
+    """An entry that sets no limits has exactly the defaults."""
+    assert raw().limits == Limits()
