@@ -30,6 +30,7 @@ from .callers import ClientCaller, Context, connection_of, modern, principal_of,
 from .changes import Changes
 from .front import Front
 from .held import BY_RESULT, INPUT_REQUIRED, HeldCalls
+from .levels import Levels
 from .listing import Lists, page
 from .offers import Offers, wrapped
 from .parts import Parts, Ready
@@ -95,6 +96,7 @@ class FrontServer(Server[None]):
         self._lists = Lists()
         self._offers = Offers()
         self._sight = Sight()
+        self._levels = Levels()
         self._subscriptions = Subscriptions()
         self._held = HeldCalls(question_s=question_s)
         self._answers: Mapping[str, Answer] = {
@@ -174,7 +176,9 @@ class FrontServer(Server[None]):
             LOG.error("AnyAct cannot work: %s", error)
             return
         self._remember()
-        await self.changes.run(self._parts, self._remember)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._levels.run, self._parts)
+            await self.changes.run(self._parts, self._remember)
 
     def _remember(self) -> None:
         if self._remembered is not None:
@@ -284,6 +288,7 @@ class FrontServer(Server[None]):
 
     async def _set_level(self, asked: Asked) -> dict[str, Any]:
         set_level(asked.context, asked.params["level"])
+        self._levels.want(connection_of(asked.context), asked.caller, asked.params["level"])
         return {}
 
     def _prompt(self, asked: Asked, name: str) -> tuple[str, str]:
