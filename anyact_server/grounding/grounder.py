@@ -324,7 +324,7 @@ def written(observation: Observation, body: str) -> str:
         lines += failure(brief, told=bool(body) and plain.startswith(error.message[:200].rstrip("…")))
     elif observation.suspected is not None:
         partial = observation.status == "partial"
-        lines.append(f"[{observation.summary}]" if partial else suspicion(observation.suspected))
+        lines.append(f"[{observation.summary[:100]}]" if partial else suspicion(observation.suspected))
     elif not body.strip() or observation.status == "pending":
         lines.append(observation.summary)
     if body.strip():

@@ -11,11 +11,11 @@ from anyact_server.types import Action, Json, Kind, Verdict
 from .binaries import replace_codes
 from .blocks import Content
 from .emptiness import is_empty
-from .encoding import whole_surrogates
 from .fields import code_of, message_of, sign_in
 from .kinds import Reading, read_message, retry_after
 from .parts import parse_json, unwrapped
 from .suspicion import suspicion_of, unwrapped_message
+from .text import clean
 
 _MESSAGE = 600
 _CODED = 100_000
@@ -80,7 +80,7 @@ def judge_exception(error: Exception) -> Verdict:
 def shown(message: str) -> str:
     """A message fit to be shown: secrets masked, long codes named, blank space folded, at most 600 characters."""
     plain = replace_codes(message[:_CODED], lambda code: f"[{code.mime or 'encoded data'}, {code.size:,} characters]")
-    text = MASK.mask(whole_surrogates(" ".join(plain.split())))
+    text = MASK.mask(" ".join(clean(plain).text.split()))
     return text if len(text) <= _MESSAGE else f"{text[: _MESSAGE - 1]}…"
 
 
