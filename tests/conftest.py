@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("shared", deadline=None)  # the machines that run tests are often busy
+settings.load_profile("shared")
 
 
 @pytest.fixture
