@@ -99,11 +99,11 @@ class ServerEvent:
 
     `what`: `state` (its status changed), `tools`, `prompts`, `resources` (the list changed), `resource` (one resource
     changed; `detail` is its uri), `log` (`params` is the message), `connected` (a fresh connection was made; lists may
-    differ from the snapshot).
+    differ from the snapshot), `other` (any further notification; `detail` is its method, `params` as it came).
     """
 
     server: str
-    what: Literal["state", "tools", "prompts", "resources", "resource", "log", "connected"]
+    what: Literal["state", "tools", "prompts", "resources", "resource", "log", "connected", "other"]
     detail: str | None = None
     params: JsonObject | None = None
 

@@ -23,6 +23,16 @@ from .frames import RequestId, known_id
 LOG = logger("downstream")
 SUBSCRIPTION_KEY = f"{PREFIX}subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+NO_NEWS = frozenset(
+    {
+        "notifications/progress",
+        "notifications/cancelled",
+        "notifications/initialized",
+        "notifications/resources/updated",
+        ACKNOWLEDGED,
+    }
+)
+"""Notifications that belong to a request or to the connection, or that name nothing that changed."""
 ACKNOWLEDGE_S = 5.0
 """How long a subscription waits for the server's word that it holds."""
 LASTING_S = 30.0
@@ -49,7 +59,9 @@ def event_of(server: str, method: str, params: JsonObject) -> ServerEvent | None
         return ServerEvent(server, "resource", params["uri"])
     if method == "notifications/message":
         return ServerEvent(server, "log", params=params)
-    return None
+    if method in NO_NEWS:
+        return None
+    return ServerEvent(server, "other", method, params)
 
 
 def wanted(capabilities: JsonObject, uris: frozenset[str]) -> dict[str, Any]:

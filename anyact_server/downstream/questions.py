@@ -19,6 +19,8 @@ ABILITY = {
 """The capability that a client needs to answer each kind of question."""
 RELAYED: JsonObject = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 """What is declared to a server whose connection many clients share: everything that can be relayed to one of them."""
+DECLARED = (*RELAYED, "extensions", "experimental")
+"""What of a client's own capabilities is declared to a server in its name, where it comes in that name alone."""
 MOST_ROUNDS = 10
 """Rounds of questions in one call, as in the official SDKs."""
 FIRST_WAIT_S = 0.05
@@ -43,7 +45,7 @@ AskedT = TypeVar("AskedT", bound=Asked)
 
 def relayed(abilities: JsonObject) -> dict[str, Any]:
     """Of a client's abilities, those that can be declared to a server."""
-    return {name: abilities[name] for name in RELAYED if isinstance(abilities.get(name), Mapping)}
+    return {name: abilities[name] for name in DECLARED if isinstance(abilities.get(name), Mapping)}
 
 
 def can_answer(abilities: JsonObject, method: str, params: JsonObject) -> bool:

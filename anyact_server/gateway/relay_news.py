@@ -52,6 +52,8 @@ METHODS: Mapping[str, str] = {
     "resource": "notifications/resources/updated",
     "log": "notifications/message",
 }
+EACH = frozenset({"log", "other"})
+"""Events of which each one counts; of the others only the last state does."""
 
 
 class News:
@@ -86,7 +88,7 @@ class News:
                 if any(event.what == "connected" for event in waiting):
                     with anyio.move_on_after(SEND_S):
                         await renew()
-                await self._send(_single([event for event in waiting if event.what in METHODS]))
+                await self._send(_single([event for event in waiting if event.what != "connected"]))
         finally:
             for stop in stops:
                 stop()
@@ -139,7 +141,7 @@ class News:
         with anyio.move_on_after(SEND_S) as scope:
             for event in events:
                 if wanted(connection, event):
-                    await connection.notify(METHODS[event.what], _params(event))
+                    await connection.notify(METHODS.get(event.what) or str(event.detail), _params(event))
         if scope.cancelled_caught:
             LOG.info("a client did not take a notice within %g s", SEND_S)
 
@@ -172,7 +174,7 @@ def _single(events: list[ServerEvent]) -> list[ServerEvent]:
     kept = []
     for event in events:
         key = (event.what, event.detail)
-        if event.what == "log" or key not in seen:
+        if event.what in EACH or key not in seen:
             kept.append(event)
         seen.add(key)
     return kept

@@ -67,6 +67,15 @@ async def test_log_messages_outside_of_calls_reach_older_clients_at_their_level(
         assert heard == [{"level": "error", "data": None, "logger": "x"}] * 2
 
 
+async def test_other_notifications_of_an_older_server_pass_as_they_are() -> None:
+    """An elicitation that was completed elsewhere, a task's state, whatever an extension tells; each of them."""
+    done = {"elicitationId": "7", "x-new": None}
+    async with scene() as world, world.client(LEGACY) as peer:
+        for _ in range(2):
+            world.say("other", "notifications/elicitation/complete", done)
+        assert await peer.hears("notifications/elicitation/complete", 2) == [done, done]
+
+
 async def test_a_flood_of_news_is_bounded() -> None:
     """The oldest are dropped while the clients are told."""
     async with scene() as world, world.client(LEGACY) as peer:

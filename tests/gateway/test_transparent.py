@@ -172,6 +172,22 @@ async def test_unknown_members_and_meta_pass(tmp_path: Path) -> None:
         assert found.meta["example.org/seen"]["example.org/mine"] == {"x": None}
 
 
+@pytest.mark.parametrize("server", SERVERS)
+async def test_extensions_that_a_client_declares_are_known_to_a_modern_server(tmp_path: Path, server: Era) -> None:
+    """Request by request, as its era has it; over a connection that clients share, nobody's are declared for all."""
+    declared = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html"]}}, "sampling": {}}
+    meta = {types.PROTOCOL_VERSION_META_KEY: "2026-07-28", types.CLIENT_CAPABILITIES_META_KEY: declared}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "about", "_meta": meta}}
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28"}
+    headers |= {"mcp-method": "tools/call", "mcp-name": "about"}
+    async with endpoints(tmp_path, [plain(era=server)]) as behind, httpx2.AsyncClient(headers=headers) as http:
+        answer = (await http.post(behind.at("plain"), json=body, timeout=20)).json()
+    seen = answer["result"]["structuredContent"]["abilities"]
+    assert seen == (
+        declared if server == "modern" else {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+    )
+
+
 class OnlyAnn:
     """A policy under which only Ann sees anything."""
 
