@@ -40,11 +40,11 @@ create table outcomes (
     id integer primary key, at real not null, action text not null, server text not null, kind text not null,
     suspected text, confidence real not null, detected_by text not null, message text not null, seconds real not null,
     tokens integer not null, principal text not null, digest text not null
-) strict;
+);
 create index outcomes_by_action on outcomes (action, id);
 create table beliefs (action text not null, server text not null, state text not null, primary key (action, server))
-    strict, without rowid;
-create table breakers (server text primary key, state text not null) strict, without rowid;
+    without rowid;
+create table breakers (server text primary key, state text not null) without rowid;
 """
 
 Key = tuple[str, str]
@@ -157,7 +157,7 @@ class Storage:
 
     def history(self, action: str, most: int) -> Sequence[Outcome]:
         """The stored outcomes of an action, the newest first."""
-        if self._path is None:
+        if self._path is None or not self._path.exists():
             return ()
         self.flush()
         connection = connect(self._path)
@@ -173,7 +173,7 @@ class Storage:
 
     def forget(self, action: str | None, server: str | None) -> int:
         """Delete the outcomes and beliefs of an action, a server, or all; gives how many outcomes there were."""
-        if self._path is None:
+        if self._path is None or not self._path.exists():
             return 0
         self.flush()
         where = "where (?1 is null or action = ?1) and (?2 is null or server = ?2)"

@@ -8,10 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from anyact_server.dispatch.calling import PATIENCE_S, limits_for, local_verdict, own_fault
+from anyact_server.dispatch.calling import local_verdict
 from anyact_server.errors import (
     DownstreamError,
-    InvalidArguments,
     NeedsLogin,
     RemoteError,
     StorageError,
@@ -20,7 +19,6 @@ from anyact_server.errors import (
 from anyact_server.interfaces import Caller
 from anyact_server.settings import load
 from anyact_server.types import (
-    Action,
     Admission,
     Call,
     Estimate,
@@ -319,27 +317,6 @@ async def test_a_faulty_action_is_refused_with_its_reason_and_others_go_on() -> 
 
 
 @pytest.mark.case("T1")
-def test_the_nearest_limit_wins() -> None:
-    """Call, action, server; start and list limits stay apart; a caller's limit ends at the ceiling."""
-    server = Limits(start_s=70.0, list_s=30.0, call_s=20.0, ceiling_s=100.0)
-    own = action("slow", call_s=45.0)
-
-    def limits(target: Action, timeout_s: float | None) -> tuple[float, float, bool]:
-        found, cut = limits_for(Call(target.id, timeout_s=timeout_s), target, server)
-        assert (found.start_s, found.list_s) == (70.0, 30.0)
-        return found.call_s, found.ceiling_s, cut is not None
-
-    assert limits(READ, None) == (20.0, 100.0, False)
-    assert limits(own, None) == (45.0, 100.0, False)
-    assert limits(own, 5.0) == (5.0, 100.0, False)
-    assert limits(READ, 5000.0) == (100.0, 100.0, True)
-    assert limits(action("very_slow", call_s=3600.0), None) == (3600.0, 3600.0, False)
-    for wrong in (0, -1.0, float("nan")):
-        with pytest.raises(InvalidArguments, match="above 0"):
-            limits(READ, wrong)
-
-
-@pytest.mark.case("T1")
 async def test_limits_reach_the_connection_and_a_cut_is_noted() -> None:
     """The server's own settings are the base."""
     world = World(READ, specs=[ServerSpec("files", "memory", limits=Limits(call_s=90.0, ceiling_s=120.0))])
@@ -351,21 +328,7 @@ async def test_limits_reach_the_connection_and_a_cut_is_noted() -> None:
 
 
 async def test_a_callers_too_short_limit_is_not_held_against_the_action() -> None:
-    """Unless more time passed than the action fairly takes."""
-    late = Verdict(Kind.TIMEOUT)
-    short = Call("x", timeout_s=2.0)
-
-    def blamed(seconds: float, p95_s: float | None, verdict: Verdict = late, asked: Call = short) -> bool:
-        limit = Limits(call_s=asked.timeout_s or 60.0)
-        return not own_fault(verdict, asked, limit, 60.0, seconds, p95_s)
-
-    assert not blamed(2.0, None)
-    assert not blamed(2.0, 30.0)
-    assert blamed(6.0, 1.0)
-    assert blamed(60.0, None, asked=Call("x"))
-    assert blamed(60.0, None, asked=Call("x", timeout_s=90.0))
-    assert blamed(2.0, None, verdict=Verdict(Kind.CRASHED))
-
+    """The caller is told of the time-out, the ledger of a cancelled call."""
     world = World(READ)
     world.downstreams.answer("read", down(Kind.TIMEOUT))
     found = await call(world, timeout_s=2.0)
@@ -386,51 +349,6 @@ async def test_a_barred_call_is_refused_with_reason_time_and_way_out() -> None:
     assert found.error.alternatives == ("disk__read_text",)
     assert world.downstreams.sent == []
     assert kinds(world) == []
-
-
-async def test_a_call_waits_shortly_for_a_server_on_trial() -> None:
-    """And goes through when the trial went well."""
-    world = World(READ)
-    world.reliability.admissions = [Admission(False, retry_after_s=0.001)] * 3
-    with anyio.fail_after(5):
-        found = await call(world)
-    assert found.status == "ok"
-
-
-async def test_waiting_for_a_trial_ends() -> None:
-    """A server that stays barred costs a bounded wait, and says nothing it does not know."""
-    world = World(READ)
-    world.reliability.admissions = [Admission(False, retry_after_s=PATIENCE_S / 2.0)] * 1 + [Admission(False)]
-    world.reliability.admissions[0] = Admission(False, retry_after_s=0.01)
-    with anyio.fail_after(5):
-        found = await call(world)
-    assert "'files' is not available now" in found.text
-
-
-async def test_a_call_that_surely_was_not_sent_is_sent_again_after_a_short_pause() -> None:
-    """While the connection says so, within the patience and the call's own limit; then the failure is told."""
-    world = World(READ)
-    answers = iter([down(Kind.UNAVAILABLE, may_have_run=False, retry_after_s=0.01)] * 2)
-
-    async def recover(_: JsonObject, __: Caller) -> JsonObject:
-        for error in answers:
-            raise error
-        return said("well again")
-
-    world.downstreams.answers["read"] = recover
-    with anyio.fail_after(5):
-        assert (await call(world)).text == "well again"
-        assert kinds(world) == [Kind.OK]
-        for error, timeout_s in (
-            (down(Kind.UNAVAILABLE, may_have_run=True, retry_after_s=0.01), None),
-            (down(Kind.UNAVAILABLE, may_have_run=False), None),
-            (down(Kind.UNAVAILABLE, may_have_run=False, retry_after_s=60.0), None),
-            (down(Kind.UNAVAILABLE, may_have_run=False, retry_after_s=0.5), 0.4),
-            (down(Kind.UNAVAILABLE, may_have_run=False, retry_after_s=0.01), 0.1),
-        ):
-            world.downstreams.answer("read", error)
-            assert (await call(world, timeout_s=timeout_s)).is_error
-    assert [outcome.sent for outcome in world.reliability.outcomes] == [True, True, False, False, False, False]
 
 
 async def test_the_start_of_a_server_is_no_slowness_of_the_action() -> None:

@@ -133,6 +133,9 @@ class Catalog:
     def mark_stale(self, server: str, stale: bool) -> None:
         pass
 
+    def warnings(self, server: str) -> Sequence[str]:
+        return ()
+
     def listen(self, listener: Callable[[CatalogChange], None]) -> Callable[[], None]:
         return lambda: None
 

@@ -77,10 +77,18 @@ def test_an_answer_closes_it() -> None:
     assert after(broken(), outcome(Kind.OK, by="local")).phase == "closed"
 
 
+def test_an_answer_whose_verdict_is_local_counts_as_life_only_when_it_is_a_result() -> None:
+    """The grounder calls an ordinary success local; so is what was refused here."""
+    for kind in (Kind.OK, Kind.OK_EMPTY, Kind.PARTIAL):
+        assert after(broken(), outcome(kind, by="local")).phase == "closed"
+    for kind in (Kind.CONFLICT, Kind.CANCELLED):
+        assert after(broken(), outcome(kind, by="local")).phase == "open"
+
+
 def test_what_was_never_sent_does_not_close_it() -> None:
     """Arguments refused here say nothing about the server."""
-    state = broken()
-    assert after(state, outcome(Kind.INVALID_ARGS, by="local")) is state
+    for state in (broken(), admitted(broken(Kind.CRASHED), START)[0]):
+        assert after(state, outcome(Kind.INVALID_ARGS, by="local")) is state
 
 
 def test_failed_trials_make_the_pause_grow_to_a_minute() -> None:

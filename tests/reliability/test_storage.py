@@ -49,6 +49,23 @@ def test_without_a_path_nothing_is_kept() -> None:
     assert nowhere.forget(None, None) == 0
 
 
+def test_before_the_first_outcome_there_is_no_history(tmp_path: Path) -> None:
+    """And no file is made by asking."""
+    kept = Storage(tmp_path / "none" / "ledger.db")
+    assert kept.history("git__log", 5) == ()
+    assert kept.forget(None, None) == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_database_that_cannot_be_set_aside_is_reported(tmp_path: Path) -> None:
+    """When something else already stands where it would go."""
+    path = tmp_path / "ledger.db"
+    path.write_bytes(b"this is not a database, it is far too friendly for one" * 50)
+    (tmp_path / "ledger.unreadable").mkdir()
+    with pytest.raises(StorageError, match="cannot set"):
+        Storage(path).load()
+
+
 def test_history_gives_the_newest_first(tmp_path: Path) -> None:
     """As outcomes, whole but for the length of the message."""
     kept = Storage(tmp_path / "ledger.db")
