@@ -139,6 +139,7 @@ class _Composer:
 
     def _value_piece(self, value: Json, part: str, pointer: str) -> _Piece:
         if isinstance(value, str):
+            self._coded = self._coded or may_hold_code(value.encode("utf-8", "surrogatepass"))
             return self._text_piece(Block("text", pointer, value), part)
         packed = dumps(value)
         size = len(packed)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anyact_server.types import Json, JsonObject
 
 from .parts import parse_json
 from .patterns import Pattern
+from .wording import opening_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ _FALSE_FLAGS = ("success", "ok", "succeeded", "isSuccess", "is_success", "Succes
 _TRUE_FLAGS = ("isError", "is_error", "hasError", "failed")
 _MESSAGES = (
     "message",
+    "faultstring",
     "error_message",
     "errorMessage",
     "msg",
@@ -72,6 +74,10 @@ _ENVELOPE = frozenset(
         *_CODES,
         "error",
         "errors",
+        "fault",
+        "exception",
+        "err",
+        "errcode",
         "retryable",
         "retry_after",
         "hint",
@@ -108,6 +114,7 @@ _ENVELOPE = frozenset(
         "duration",
     }
 )
+_KNOWN = frozenset({*_FALSE_FLAGS, *_TRUE_FLAGS, *_MESSAGES, *_CODES, *_STATUSES, *_ENVELOPE})
 _NOT_AN_ERROR = frozenset({"", "none", "null", "no", "ok", "false", "0", "no error", "noerror", "success", "n/a", "-"})
 _BAD_STATUS = Pattern(
     r"(?:error|fail(?:ed|ure)?|timeout|timed[ _]out|unauthori[sz]ed|forbidden|denied|not[ _]found|invalid"
@@ -128,13 +135,34 @@ def sign_in(value: Json, pointer: str = "", depth: int = 0) -> Sign | None:
 
 
 def _in_object(value: JsonObject, pointer: str, depth: int) -> Sign | None:
+    if len(value) > _KEYS:
+        return None
+    names = {str(key).lower(): str(key) for key in value if str(key) != str(key).lower() and str(key) not in _KNOWN}
+    if names:
+        lowered = {str(key).lower() if str(key) in names.values() else key: part for key, part in value.items()}
+        sign = _in_plain(lowered, pointer, depth)
+        return _renamed(sign, pointer, names) if sign is not None else None
+    return _in_plain(value, pointer, depth)
+
+
+_KEYS = 200
+"""An object with more keys is no report of a failure."""
+
+
+def _renamed(sign: Sign, pointer: str, names: Mapping[str, str]) -> Sign:
+    """The sign with its pointer in the spelling of the value."""
+    step, slash, rest = sign.pointer[len(pointer) + 1 :].partition("/")
+    return replace(sign, pointer=f"{pointer}/{names.get(step, step)}{slash}{rest}")
+
+
+def _in_plain(value: JsonObject, pointer: str, depth: int) -> Sign | None:
     if depth < 3 and len(value) == 1:
         ((key, inner),) = value.items()
         if key in _INNER:
             return sign_in(_opened(inner), f"{pointer}/{key}", depth + 1)
     claims = _claims_success(value)
     data = _has_data(value)
-    for check in (_flag, _error, _errors, _items, _status, _code):
+    for check in (_flag, _error, _errors, _items, _status, _code, _words):
         sign = check(value, pointer, claims, data)
         if sign is not None:
             return sign
@@ -177,7 +205,8 @@ def _has_data(value: JsonObject) -> bool:
 
 def _flag(value: JsonObject, pointer: str, _claims: bool, _data: bool) -> Sign | None:
     for flag in _FALSE_FLAGS:
-        if value.get(flag) is False or (flag in value and value[flag] in ("false", "False")):
+        said = value.get(flag)
+        if said is False or said in ("false", "False") or (type(said) is int and said == 0 and message_of(value)):
             return Sign(f"{pointer}/{flag}", message_of(value), code_of(value), 0.95, fields=value)
     for flag in _TRUE_FLAGS:
         if value.get(flag) is True:
@@ -186,8 +215,8 @@ def _flag(value: JsonObject, pointer: str, _claims: bool, _data: bool) -> Sign |
 
 
 def _error(value: JsonObject, pointer: str, claims: bool, data: bool) -> Sign | None:
-    error = value.get("error", value.get("errorMessage"))
-    key = "error" if "error" in value else "errorMessage"
+    key = next((name for name in _ERRORS if value.get(name)), "error")
+    error = value.get(key)
     if claims or not error or (isinstance(error, str) and error.strip().lower() in _NOT_AN_ERROR):
         return None
     if error is True:
@@ -200,6 +229,18 @@ def _error(value: JsonObject, pointer: str, claims: bool, data: bool) -> Sign | 
     return Sign(f"{pointer}/{key}", message_of(value), code or code_of(value), 0.6 if data else 0.9, fields=value)
 
 
+_ERRORS = ("error", "errorMessage", "fault", "exception", "err")
+
+
+def _words(value: JsonObject, pointer: str, claims: bool, data: bool) -> Sign | None:
+    """An object that holds nothing but a message, which opens like a failure."""
+    message = next((value[key] for key in ("message", "detail", "msg", "text") if isinstance(value.get(key), str)), "")
+    if claims or data or not message or _is_record(value):
+        return None
+    opening = opening_of(message, reads=False)
+    return Sign(pointer, message_of(value), code_of(value), 0.65, fields=value) if opening is not None else None
+
+
 def _is_record(value: JsonObject) -> bool:
     """Whether an object looks like a thing described (a job, a row, a log entry), whose error is a property of it."""
     return bool({"id", "name", "key", "uuid", "level", "started_at", "created_at", "job", "run"} & value.keys())
@@ -207,6 +248,8 @@ def _is_record(value: JsonObject) -> bool:
 
 def _errors(value: JsonObject, pointer: str, claims: bool, data: bool) -> Sign | None:
     errors = value.get("errors")
+    if isinstance(errors, Mapping) and errors and not claims and not data and "data" not in value:
+        return Sign(f"{pointer}/errors", f"invalid input: {_first_of(errors)}", None, 0.7, fields=value)
     if not isinstance(errors, Sequence) or isinstance(errors, str) or not errors or claims:
         return None
     if not all((isinstance(error, Mapping) and message_of(error)) or isinstance(error, str) for error in errors):
@@ -255,6 +298,11 @@ def _most(shards: JsonObject) -> int:
     return total if isinstance(total, int) and not isinstance(total, bool) else 0
 
 
+def _first_of(errors: JsonObject) -> str:
+    name, said = next(iter(errors.items()))
+    return f"{name} {_said(said)}"[:300]
+
+
 _ROWS = 500
 """Rows of a batch that are looked at."""
 
@@ -280,12 +328,15 @@ def _status(value: JsonObject, pointer: str, claims: bool, data: bool) -> Sign |
 
 
 def _code(value: JsonObject, pointer: str, claims: bool, data: bool) -> Sign | None:
-    code = value.get("code", value.get("errcode", value.get("error_code")))
+    named = next((value[key] for key in ("error_code", "errorCode", "errcode") if value.get(key)), None)
+    code = value.get("code", named)
     message = message_of(value)
     if claims or data or not message or isinstance(code, bool):
         return None
     if isinstance(code, int) and code != 0 and not 200 <= code < 300:
         return Sign(f"{pointer}/code", message, code, 0.8, fields=value)
+    if isinstance(named, str) and named.strip().lower() not in _NOT_AN_ERROR:
+        return Sign(pointer, message, named, 0.75, fields=value)
     if isinstance(code, str) and re.fullmatch(r"E_?[A-Z][A-Z0-9_]+|[A-Z][A-Z0-9]*_(?:[A-Z0-9]+_)*[A-Z0-9]+", code):
         return Sign(f"{pointer}/code", message, code, 0.75, fields=value)
     return None
@@ -296,7 +347,7 @@ def message_of(value: Json) -> str:
     if not isinstance(value, Mapping):
         return value[:600] if isinstance(value, str) else ""
     found: list[str] = []
-    error = value.get("error")
+    error = next((value[key] for key in ("error", "fault", "exception", "err") if value.get(key)), None)
     for part in (error, *(value.get(key) for key in _MESSAGES), value.get("errorMessages"), value.get("errors")):
         text = _said(part)
         if text and text not in found:

@@ -52,7 +52,8 @@ _WORDS = _rules(
     (
         Kind.RATE_LIMITED,
         r"rate.?limit|too many requests|ratelimited|throttl|quota (?:exceeded|exhausted)|retry later|slow down"
-        r"|resource_?exhausted|requests? limit|usage limit|limit of requests|过于频繁|频率|レート制限",
+        r"|resource_?exhausted|overloaded|at capacity|exceeded (?:your|the) (?:\w+ ){0,2}(?:quota|limit)"
+        r"|requests? limit|usage limit|limit of requests|过于频繁|频率|レート制限",
     ),
     (
         Kind.NOT_FOUND,
@@ -131,7 +132,8 @@ _WORDS = _rules(
         r"|private (?:ip|address|network)|path traversal|must (?:be|stay) within|escapes? the"
         r"|admin(?:istrator)? (?:rights|privileges)|can't write against a read only|noperm\b|not allowed list"
         r"|security (?:policy|restriction|reasons|violation)|command (?:is )?(?:not allowed|blocked)|not accessible"
-        r"|secret gate|allowed director|do(?:es)? not have (?:the )?(?:permission|access)|missing_scope",
+        r"|secret gate|(?:is|are|was|been) (?:blocked|banned|suspended)|no access|allowed director"
+        r"|do(?:es)? not have (?:the )?(?:permission|access)|missing_scope",
     ),
     (
         Kind.CONFLICT,
@@ -282,7 +284,7 @@ def _of_code(code: Json) -> Reading | None:
 
 
 _CODES = _rules(
-    (Kind.RATE_LIMITED, r"rate.?limit|too_?many|throttl|quota|exhausted"),
+    (Kind.RATE_LIMITED, r"rate.?limit|overloaded|too_?many|throttl|quota|exhausted"),
     (Kind.AUTH, r"unauth|invalid_?(?:auth|token|key|grant)|not_?authed|token_|expired_?token|login"),
     (Kind.PERMISSION, r"forbidden|permission|access_?denied|insufficient|not_in_channel|e?acces$|eperm"),
     (Kind.CONFLICT, r"conflict|already_?exists|eexist|duplicate"),

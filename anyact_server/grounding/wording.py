@@ -22,26 +22,37 @@ _LOUD = Pattern(
 )
 """Openings that announce a failure in so many words."""
 _TERSE = Pattern(
-    r"(?:could not|couldn't|cannot|can't|can not|unable to|refusing to|not allowed|not permitted"
-    r"|access denied|permission denied|unauthorized|"
-    r"unauthorised|forbidden|not found|no such|unknown (?:tool|action|command|argument|parameter|id|link"
-    r"|method|file|source|resource|fetch)\b|"
-    r"invalid \w+|missing (?:required|argument|parameter|api|access)|"
-    r"request (?:failed|timed out)|connection (?:refused|failed|timed out)|timed? ?out|timeout\b|rate limit"
-    r"|too many requests|"
-    r"retry later|HTTP (?:error )?[45]\d\d|[45]\d\d [A-Z]\w+|未找到|找不到|expected \d+ \w+ but|exact match not found)",
-    re.IGNORECASE,
+    r"(?:could not|couldn't|cannot (?!is\b|and\b)|can't|can not|unable to|refusing to|access denied|permission denied"
+    r"|unauthori[sz]ed|forbidden|no such"
+    r"|not (?:allowed|permitted|found|authori[sz]ed|authenticated|logged in|supported|implemented|available)\b"
+    r"|unknown (?:tool|action|command|argument|parameter|id|link|method|file|source|resource|fetch)\b"
+    r"|invalid (?:\w+ )?\w+ ?(?:$|[.:,;'\"(\[<]|format|value|for\b|provided)|bad (?:credentials|request|gateway)"
+    r"|missing (?:required|argument|parameter|api|access)|(?:request|connection) (?:refused|failed|timed out)"
+    r"|timed out\b|timeout(?:$|[:.]| (?:after|while|waiting|exceeded|error))|rate limit|too many requests"
+    r"|retry later"
+    r"|HTTP (?:error )?[45]\d\d|[45]\d\d (?:bad |unauthori|forbidden|not |method |conflict|gone|payload |too many"
+    r"|internal |service |gateway |unprocessable|request )|expected \d+ \w+ but|exact match not found"
+    r"|(?:oops|sorry|uh oh)\b.{0,60}\b(?:couldn't|could not|can't|cannot|unable|wrong|error|fail)"
+    r"|[\w./-]{1,20}: (?:\w+: )?(?:line \d+: )?(?:error: |fatal: |cannot |can't |permission denied|command not found)"
+    r"|[\w./-]{1,20}: .{1,200}(?:No such file or directory|command not found|Permission denied)$"
+    r"|(?!.{0,40}\b(?:tests?|checks?|jobs?|runs?|steps?|items?|files?|builds?) )[\w'-]+(?: [\w'-]+){0,3} "
+    r"(?:failed|aborted|rejected|refused|errored)(?::| with | because | due to )"
+    r"|(?:process |command )?exited with (?:non-zero )?(?:exit )?(?:code|status) [1-9]|未找到|找不到)",
+    re.IGNORECASE | re.MULTILINE,
 )
 """Openings that tell of a failure where the whole text is short."""
+_ZERO = Pattern(r"[\w ]{0,20}(?:errors?|failures?|failed|exceptions?)\W{1,3}(?:0|none|null|nil)\b", re.IGNORECASE)
+"""Openings that count failures and find none."""
 _VERDICT = Pattern(
     r"(?:^[\w '\"-]{1,40} not found(?::| \(| in| for| at)|\bdo(?:es)? not exist\b|\bdoesn't exist\b"
-    r"|\bnot found(?: (?:in|for|at|by|or|with)\b.*)?[.!)]?$"
-    r"|\bnot found or\b|\bis required\b|"
-    r"\bis not (?:a valid|valid|allowed|supported|available|writ(?:e)?able|installed|running|configured)\b"
-    r"|\bare required\b|"
-    r"\brate limit exceeded\b|\b(?:access|permission) denied\b|\bno active session\b|\bmust be (?:one of"
-    r"|between|a |an |at )|"
-    r"\bhas expired\b|\bwas refused\b|\btimed out\b|仍超时|見つかりません|\bnot found\b.{0,12}$)",
+    r"|\bnot found(?: (?:in|for|at|by|or|with)\b.*)?[.!)]?$|\bnot found or\b|\bis required\b"
+    r"|\bis not (?:a valid|valid|allowed|supported|available|writ(?:e)?able|installed|running|configured)\b"
+    r"|\bare required\b|\brate limit exceeded\b|\b(?:access|permission) denied\b|\bno active session\b"
+    r"|\bmust be (?:one of|between|a |an |at )|\bhas expired\b|\bwas refused\b|\btimed out\b|\balready exists?\b"
+    r"|\b(?:token|session|credentials?|key|password|login)\b.{0,20}"
+    r"\b(?:expired|revoked|is invalid|missing|not configured|not set|required)\b"
+    r"|\bexceeded (?:your|the) (?:\w+ ){0,2}(?:quota|limit)|\boverloaded\b|\btry again later\b"
+    r"|仍超时|見つかりません|\bnot found\b.{0,12}$)",
     re.IGNORECASE,
 )
 """Endings and turns that tell of a failure where the text is one short line."""
@@ -84,6 +95,8 @@ def opening_of(text: str, *, reads: bool) -> Opening | None:
     first = _DECORATION.sub("", head).partition("\n")[0].strip()
     lines = body.count("\n") + 1
     short = len(body) <= 400 and lines <= 4
+    if _ZERO.match(first):
+        return None
     if _LOUD.match(first) and not (reads and lines > 2):
         return Opening(first[:300], 0.9 if short else 0.7)
     if _HEADING.match(body) and (not reads or _MISSING.match(first)):
