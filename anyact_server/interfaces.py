@@ -226,6 +226,9 @@ class Catalog(Protocol):
     def mark_stale(self, server: str, stale: bool) -> None:
         """Say that a server's actions could not be checked; they stay callable and searchable."""
 
+    def warnings(self, server: str) -> Sequence[str]:
+        """What is odd in what a server offers: items left out and why, actions that cannot be called and why."""
+
     def listen(self, listener: Callable[[CatalogChange], None]) -> Callable[[], None]:
         """Be told of changes, one notice per change of a server; the returned function ends it."""
 

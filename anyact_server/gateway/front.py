@@ -270,7 +270,8 @@ def server_statuses(parts: Parts, servers: frozenset[str]) -> list[ServerStatus]
         if status.server in servers:
             actions = parts.catalog.of_server(status.server)
             stale = any(action.state == "stale" for action in actions)
-            found.append(replace(status, actions=len(actions), stale=status.stale or stale))
+            warnings = (*status.warnings, *parts.catalog.warnings(status.server))
+            found.append(replace(status, actions=len(actions), stale=status.stale or stale, warnings=warnings))
     return found
 
 

@@ -138,6 +138,9 @@ class TwinCatalog:
     def mark_stale(self, server: str, stale: bool) -> None:
         raise UnknownServer(server)
 
+    def warnings(self, server: str) -> Sequence[str]:
+        return ()
+
     def listen(self, listener: Callable[[CatalogChange], None]) -> Callable[[], None]:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
