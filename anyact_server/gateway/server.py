@@ -335,7 +335,7 @@ def as_wire(error: AnyActError) -> MCPError:
     """An error as JSON-RPC: a server's own error unchanged, the caller's mistakes as -32602, the rest as -32603."""
     if isinstance(error, RemoteError):
         return MCPError(error.code, error.message, error.data)
-    told = error.message if error.hint is None else f"{error.message} {error.hint}"
+    told = error.message if error.hint is None else f"{error.message.rstrip('.')}. {error.hint}"
     if isinstance(error, UsageError | UnknownServer | UnknownHandle):
         return MCPError(types.INVALID_PARAMS, told)
     data: dict[str, Json] = {"kind": error.kind.value}

@@ -11,6 +11,7 @@ import mcp_types as types
 import pytest
 from mcp import MCPError
 from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from pydantic import ValidationError
 
 from anyact_server import __version__
 from anyact_server.catalog import Catalog, Store
@@ -43,6 +44,8 @@ async def _answer(method: str, params: JsonObject, caller: Caller) -> JsonObject
     if method == "resources/read":
         if params["uri"] == "doc://gone":
             raise RemoteError(-32602, "no such document", {"uri": "doc://gone"}, server="docs")
+        if params["uri"] == "doc://none":
+            return {}
         contents = [{"uri": params["uri"], "text": "body"}, {"uri": 3}] if params["uri"] == "doc://odd" else None
         return {"contents": contents or [{"uri": params["uri"], "text": "body", "mimeType": "text/plain"}]}
     if method == "completion/complete":
@@ -179,10 +182,19 @@ async def test_a_servers_own_error_reaches_the_client_unchanged(mode: Mode) -> N
             await client.get_prompt("nope")
 
 
+@pytest.mark.case("O4")
+async def test_malformed_contents_of_a_resource_are_passed_as_they_came() -> None:
+    """They are the server's; the client judges them."""
+    async with in_memory(_docs(), "legacy") as client:
+        for uri in ("anyact://docs/doc://odd", "anyact://docs/doc://none"):
+            with pytest.raises(ValidationError):
+                await client.read_resource(uri)
+
+
 def test_errors_have_one_code_each_on_the_wire() -> None:
     """A server's own error, the caller's mistake, and everything else."""
     assert as_wire(RemoteError(-32000, "m", 1, server="s")).error.code == -32000
-    assert as_wire(UsageError("m", hint="h")).error.message == "m h"
+    assert as_wire(UsageError("m", hint="h")).error.message == "m. h"
     assert as_wire(UnknownServer("m")).error.code == types.INVALID_PARAMS
     down = as_wire(DownstreamError("m", server="s", kind=Kind.CRASHED)).error
     assert (down.code, down.data) == (types.INTERNAL_ERROR, {"kind": "crashed", "server": "s"})
