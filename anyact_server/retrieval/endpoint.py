@@ -18,7 +18,7 @@ from .vectors import unit
 
 Floats = NDArray[np.float32]
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 10.0
 """Limit for one request with a batch of documents; queries are bounded more tightly by the guard around the encoder."""
 BATCH = 64
 """Texts per request."""

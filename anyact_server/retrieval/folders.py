@@ -53,7 +53,8 @@ class Info:
     """What an index folder says of itself.
 
     `form` is a digest of how texts are indexed; `encoder` that of the encoder, None without vectors; `index` how the
-    vectors are searched; `files` gives the SHA-256 of each file.
+    vectors are searched; `averages` and `scales` belong to the postings and the vectors of
+    each segment; `files` gives the SHA-256 of each file.
     """
 
     schema: int
@@ -66,6 +67,7 @@ class Info:
     index: str | None
     segments: int
     averages: tuple[tuple[float, ...], ...]
+    scales: tuple[float | None, ...]
     generation: str
     files: dict[str, str]
 
@@ -94,7 +96,7 @@ def info(folder: Path) -> Info:
     except (OSError, orjson.JSONDecodeError) as error:
         raise IndexMismatch(f"{folder / META} cannot be read: {error}", hint="Build the index again.") from error
     try:
-        found["averages"] = tuple(map(tuple, found["averages"]))
+        found["averages"], found["scales"] = tuple(map(tuple, found["averages"])), tuple(found["scales"])
         return Info(**found)
     except (TypeError, KeyError) as error:
         raise IndexMismatch(
@@ -179,8 +181,10 @@ def read(folder: Path, encoder: str | None) -> State | None:
         if not told.current:
             raise IndexMismatch("it was made by another version of the program")
         place = folder / told.generation
-        wanted = told.encoder is not None and told.encoder == encoder
-        segments = [_read_segment(place, number, told.averages[number], wanted) for number in range(told.segments)]
+        scales = told.scales if told.encoder is not None and told.encoder == encoder else (None,) * told.segments
+        segments = [
+            _read_segment(place, number, told.averages[number], scales[number]) for number in range(told.segments)
+        ]
         alive = np.load(place / "alive.npy")
         if len(alive) != sum(len(segment.ids) for segment in segments):
             raise IndexMismatch("its files do not belong together")
@@ -227,6 +231,7 @@ def _told(state: State, encoder: str | None, generation: str, files: dict[str, s
         index=held[0].kind if held else None,
         segments=len(state.segments),
         averages=tuple(part.postings.averages for part in state.segments),
+        scales=tuple(part.dense.scale if part.dense else None for part in state.segments),
         generation=generation,
         files=files,
     )
@@ -245,7 +250,7 @@ def _write_segment(place: Path, number: int, segment: Segment) -> None:
         segment.dense.save(place / f"{number}.faiss")
 
 
-def _read_segment(place: Path, number: int, averages: tuple[float, ...], vectors: bool) -> Segment:
+def _read_segment(place: Path, number: int, averages: tuple[float, ...], scale: float | None) -> Segment:
     pairs = [line.partition("\t") for line in _read_lines(place / f"{number}.ids")]
     keys = np.load(place / f"{number}.keys.npy").tobytes()
     terms = {term: at for at, term in enumerate(_read_lines(place / f"{number}.terms"))}
@@ -253,7 +258,6 @@ def _read_segment(place: Path, number: int, averages: tuple[float, ...], vectors
     def array(name: str) -> NDArray[Any]:
         return np.asarray(np.load(place / f"{number}.{name}.npy", mmap_mode="r"))
 
-    path = place / f"{number}.faiss"
     return Segment(
         ids=tuple(name for name, _, _ in pairs),
         keys=tuple(keys[at : at + _KEY] for at in range(0, len(keys), _KEY)),
@@ -267,7 +271,7 @@ def _read_segment(place: Path, number: int, averages: tuple[float, ...], vectors
             averages,
         ),
         names=Names(**{name: array(f"names_{name}") for name in _NAMES}),
-        dense=dense.read(path) if vectors and path.is_file() else None,
+        dense=None if scale is None else dense.read(place / f"{number}.faiss", scale),
     )
 
 

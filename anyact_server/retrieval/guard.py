@@ -94,6 +94,7 @@ class Guard:
         encoder: what is guarded; None gives no vectors, without a complaint.
         monotonic: the clock, in seconds.
         query_s: limit for the vectors of a query.
+        cached: how many query vectors are remembered.
     """
 
     def __init__(
@@ -102,10 +103,12 @@ class Guard:
         *,
         monotonic: Callable[[], float] = time.monotonic,
         query_s: float = QUERY_S,
+        cached: int = CACHED,
     ) -> None:
         self.encoder = encoder
         self._monotonic = monotonic
         self._query_s = query_s
+        self._cached = cached
         self._worker = None if encoder is None or isinstance(encoder, OnnxEncoder) else _Worker()
         self._lock = threading.Lock()
         self._failures = 0
@@ -180,5 +183,5 @@ class Guard:
         with self._lock:
             for text, vector in zip(texts, vectors, strict=True):
                 self._cache[text] = vector
-            while len(self._cache) > CACHED:
+            while len(self._cache) > self._cached:
                 self._cache.popitem(last=False)

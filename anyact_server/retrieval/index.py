@@ -195,7 +195,7 @@ class Index:
         sizes = [len(part.ids) for part in state.segments]
         outside = len(state.alive) - max(sizes, default=0)
         alive = [action for action in state.actions if action is not None]
-        if len(sizes) > 1 and max(state.dead, outside) > max(DEAD_SHARE * len(alive), SEGMENTS):
+        if max(state.dead, outside) > max(DEAD_SHARE * len(alive), SEGMENTS):
             return self._with(State(), alive, ())
         if len(sizes) <= SEGMENTS:
             return state
@@ -248,7 +248,10 @@ class Index:
         if self._digest is None and not self._learn_digest():
             return False
         state = self._state
-        offset, part = state.first_waiting()
+        first_waiting = state.first_waiting()
+        if first_waiting is None:
+            return True
+        offset, part = first_waiting
         own = state.actions[offset : offset + len(part.ids)]
         keys = [None if action is None else self._text_keys([action])[0] for action in own]
         found = self._store.get([key for key in dict.fromkeys(keys) if key is not None])

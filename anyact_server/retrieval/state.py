@@ -175,13 +175,12 @@ class State:
                 found.update(zip(own.tolist(), part.dense.rows(rows[own] - offset), strict=True))
         return found
 
-    def first_waiting(self) -> tuple[int, Segment]:
-        """The first segment with rows that count and have no vector, after its offset."""
-        return next(
-            (offset, part)
-            for offset, part in self._parts()
-            if self.alive[offset + part.encoded : offset + len(part.ids)].any()
-        )
+    def first_waiting(self) -> tuple[int, Segment] | None:
+        """The first segment with rows that count and have no vector, after its offset; None when there is none."""
+        for offset, part in self._parts():
+            if self.alive[offset + part.encoded : offset + len(part.ids)].any():
+                return offset, part
+        return None
 
     def only(self, segment: int) -> State:
         """The state with one segment alone."""

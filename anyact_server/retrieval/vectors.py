@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyact_server.errors import EncoderError, StorageError
+from anyact_server.telemetry import logger
 
 Floats = NDArray[np.float32]
 _CHUNK = 500
+
+log = logger("retrieval")
 
 
 def unit(vectors: Floats, count: int, dimension: int) -> Floats:
@@ -53,14 +56,10 @@ class VectorStore:
         try:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            self._base = sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=NORMAL")
-            self._base.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+            self._base = _opened(path)
         except (OSError, sqlite3.Error) as error:
             raise StorageError(
-                f"the vector store {path} cannot be opened: {error}",
-                hint="Delete the file: its vectors are computed again.",
+                f"the vector store {path} cannot be opened: {error}", hint="Make its folder writable."
             ) from error
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Floats]:
@@ -91,3 +90,26 @@ class VectorStore:
         """Close the file."""
         with self._lock:
             self._base.close()
+
+
+def _opened(path: Path | None) -> sqlite3.Connection:
+    """The connection; a file that is no database is put away, for its vectors can be computed again."""
+    try:
+        return _prepared(sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None))
+    except sqlite3.DatabaseError as error:
+        if path is None or isinstance(error, sqlite3.OperationalError):
+            raise
+        log.warning("the vector store %s is damaged (%s): it is begun anew", path, error)
+        path.replace(path.with_suffix(".damaged"))
+        return _prepared(sqlite3.connect(path, check_same_thread=False, isolation_level=None))
+
+
+def _prepared(base: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA synchronous=NORMAL")
+        base.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+    except sqlite3.Error:
+        base.close()
+        raise
+    return base
