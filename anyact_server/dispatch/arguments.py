@@ -25,16 +25,13 @@ from anyact_server.types import Action, Json
 
 from .problems import NOT_A_PROPERTY, Finding, near, sentences
 from .schemas import Compiled
-from .shapes import example, properties, shortened, signature, type_name
+from .shapes import NESTING, example, nested_within, properties, shortened, signature, type_name
 
 NAME_KEYS = ("action", "action_id", "tool", "tool_name", "name", "function")
 """Keys under which models repeat the name of the action inside its arguments."""
 
 BODY_KEYS = ("arguments", "args", "parameters", "params", "input", "tool_input")
 """Keys under which models nest the arguments once more."""
-
-DEPTH = 100
-"""Nesting of arguments that is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +127,21 @@ def accept(action: Action, value: Json, schema: Compiled, resolve: Callable[[Jso
         given = as_object(value)
     except InvalidArguments as error:
         raise InvalidArguments(error.message, problems=error.problems, hint=_hint(action, schema)) from error
-    if not nested_within(given, DEPTH):
-        raise InvalidArguments(f"arguments are nested deeper than {DEPTH} levels")
+    _check_depth(given)
     inner = unwrapped(given, action)
     outer, findings = _checked(resolve(given), schema)
     chosen, problems = outer, findings
     if inner is not None:
+        _check_depth(inner)
         chosen, problems = _better(action, (outer, findings), _checked(resolve(inner), schema))
     if problems:
         raise _refused(action, chosen, problems, schema)
     return _with_notes(action, chosen, schema)
+
+
+def _check_depth(value: Json) -> None:
+    if not nested_within(value, NESTING):
+        raise InvalidArguments(f"arguments are nested deeper than {NESTING} levels")
 
 
 def _better(
@@ -244,18 +246,3 @@ def without_nulls(value: Json) -> Json:
     if isinstance(value, Mapping):
         return {key: without_nulls(part) for key, part in value.items() if part is not None}
     return [without_nulls(part) for part in value] if isinstance(value, list) else value
-
-
-def nested_within(value: Json, depth: int) -> bool:
-    """Whether a value is nested at most `depth` levels deep; never recurses deeper than that."""
-    level = [value]
-    for _ in range(depth + 1):
-        level = [
-            part
-            for one in level
-            if isinstance(one, Mapping | list)
-            for part in (one.values() if isinstance(one, Mapping) else one)
-        ]
-        if not level:
-            return True
-    return False

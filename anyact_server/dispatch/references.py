@@ -18,7 +18,7 @@ from anyact_server.errors import InvalidArguments
 from anyact_server.types import Json, JsonObject
 
 from .libraries import paths_library
-from .shapes import shortened, type_name
+from .shapes import NESTING, nested_within, shortened, type_name
 
 REFERENCE = "$anyact"
 LITERAL = "$anyact_literal"
@@ -54,23 +54,22 @@ def is_reference(value: Json) -> bool:
 
 
 def named(value: Json) -> Iterator[str]:
-    """The task ids and handles that a value refers to."""
+    """The task ids and handles that arguments refer to, also where they come as a string."""
     if isinstance(value, str) and REFERENCE in value:
-        yield from named(_parsed(value))
-    elif is_reference(value):
+        value = _parsed(value)
+    return _named(value) if nested_within(value, NESTING) else iter(())
+
+
+def _named(value: Json) -> Iterator[str]:
+    if is_reference(value):
         yield value[REFERENCE]
     elif isinstance(value, Mapping):
         if LITERAL not in value or len(value) > 1:
             for part in value.values():
-                yield from _named_inside(part)
+                yield from _named(part)
     elif isinstance(value, list):
         for part in value:
-            yield from _named_inside(part)
-
-
-def _named_inside(value: Json) -> Iterator[str]:
-    if not isinstance(value, str):
-        yield from named(value)
+            yield from _named(part)
 
 
 def _parsed(text: str) -> Json:

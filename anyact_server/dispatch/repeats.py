@@ -13,6 +13,8 @@ import orjson
 
 from anyact_server.types import Json, Kind, Principal, Verdict
 
+from .shapes import shortened
+
 KEPT = 2048
 """Failing calls that are remembered, over all principals."""
 
@@ -67,11 +69,11 @@ class Repeats:
 
 
 def fingerprint(arguments: Json) -> bytes:
-    """A fingerprint of arguments; what is not plain JSON goes by its printed form."""
+    """A fingerprint of arguments; what is not plain JSON goes by its printed form, cut short."""
     try:
         text = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
     except TypeError:
-        text = repr(arguments).encode("utf-8", "replace")
+        text = shortened(arguments, 4096).encode("utf-8", "replace")
     return blake2b(text, digest_size=16).digest()
 
 

@@ -13,6 +13,12 @@ from anyact_server.types import Json
 DEPTH = 6
 """How deep local references and combinations are followed."""
 
+EXAMPLE_DEPTH = 3
+"""How deep an example is filled; a schema may refer to itself many times over."""
+
+NESTING = 100
+"""Nesting of arguments that is accepted."""
+
 _COMBINED = ("allOf", "anyOf", "oneOf")
 
 
@@ -31,15 +37,23 @@ def resolved(schema: Json, root: Json, depth: int = DEPTH) -> Mapping[str, Any]:
     return {**resolved(target, root, depth - 1), **siblings}
 
 
-def properties(schema: Json, root: Json | None = None, depth: int = DEPTH) -> dict[str, Json]:
+def properties(schema: Json, root: Json | None = None) -> dict[str, Json]:
     """The properties that an object schema declares, those inside allOf, anyOf and oneOf too, by name."""
-    base = schema if root is None else root
-    plain = resolved(schema, base)
+    return _properties(schema, schema if root is None else root, DEPTH, set())
+
+
+def _properties(schema: Json, root: Json, depth: int, seen: set[str]) -> dict[str, Json]:
+    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+    if isinstance(reference, str):
+        if reference in seen:
+            return {}
+        seen.add(reference)
+    plain = resolved(schema, root)
     found: dict[str, Json] = {}
     for keyword in _COMBINED if depth else ():
         branches = plain.get(keyword)
         for branch in branches if isinstance(branches, list) else ():
-            found.update(properties(branch, base, depth - 1))
+            found.update(_properties(branch, root, depth - 1, seen))
     own = plain.get("properties")
     if isinstance(own, Mapping):
         found.update(own)
@@ -101,7 +115,7 @@ def signature(schema: Json) -> str:
 
 def example(schema: Json) -> Json:
     """The smallest arguments of the right form: required properties only, values the schema itself suggests first."""
-    return _example(schema, schema, DEPTH)
+    return _example(schema, schema, EXAMPLE_DEPTH)
 
 
 def _example(schema: Json, root: Json, depth: int) -> Json:
@@ -151,21 +165,36 @@ def shortened(value: Json, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _compact(value: Json, limit: int) -> str:
+def _compact(value: Json, limit: int, depth: int = 4) -> str:
     if isinstance(value, str):
         quoted = value[: limit + 1].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return f'"{quoted}"'
+    if isinstance(value, Mapping | list | tuple) and value and not depth:
+        return "…"
     if isinstance(value, Mapping):
-        inner = ", ".join(f'"{key}": {_compact(part, 20)}' for key, part in list(value.items())[:5])
+        inner = ", ".join(f'"{key}": {_compact(part, 20, depth - 1)}' for key, part in list(value.items())[:5])
         return "{" + inner + (", …}" if len(value) > 5 else "}")
     if isinstance(value, list | tuple):
-        inner = ", ".join(_compact(part, 20) for part in value[:5])
+        inner = ", ".join(_compact(part, 20, depth - 1) for part in value[:5])
         return "[" + inner + (", …]" if len(value) > 5 else "]")
-    return (
-        {True: "true", False: "false", None: "null"}[value]
-        if value is None or value is True or value is False
-        else str(value)
-    )
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def nested_within(value: Json, depth: int) -> bool:
+    """Whether a value is nested at most `depth` levels deep; never recurses."""
+    level = [value]
+    for _ in range(depth + 1):
+        level = [
+            part
+            for one in level
+            if isinstance(one, Mapping | list)
+            for part in (one.values() if isinstance(one, Mapping) else one)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def type_name(value: Json) -> str:

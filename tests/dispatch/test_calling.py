@@ -90,6 +90,21 @@ async def test_arguments_of_the_wrong_form_never_reach_the_server(arguments: Any
     assert kinds(world) == [Kind.INVALID_ARGS]
 
 
+@pytest.mark.case("X2")
+async def test_arguments_of_any_depth_end_as_an_observation() -> None:
+    """Lists or objects, whole or inside a string."""
+    world = World(READ)
+    deep_list: Any = []
+    deep: Any = {}
+    for _ in range(20_000):
+        deep_list, deep = [deep_list], {"text": deep}
+    for arguments in (deep_list, deep, "[" * 50_000, '{"a":' * 900 + "1" + "}" * 900):
+        found = await call(world, arguments=arguments)
+        assert found.error is not None
+        assert found.error.kind is Kind.INVALID_ARGS
+        assert len(found.text) < 1000
+
+
 @pytest.mark.case("N2")
 async def test_an_unknown_name_gets_suggestions_and_runs_nothing() -> None:
     """The nearest match is named, never called."""

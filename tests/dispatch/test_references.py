@@ -54,6 +54,14 @@ def test_the_names_that_arguments_refer_to_are_found() -> None:
     assert list(named({"a": {"$anyact_literal": {"$anyact": "x"}, "more": {"$anyact": "y"}}})) == ["x", "y"]
 
 
+def test_arguments_that_are_nested_too_deep_name_nothing() -> None:
+    """They are refused when the call is made."""
+    deep: object = {"$anyact": "x"}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert list(named(deep)) == []
+
+
 @pytest.mark.parametrize(
     "path, value",
     [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from anyact_server.dispatch.shapes import (
     example,
+    nested_within,
     properties,
     required,
     resolved,
@@ -137,6 +138,26 @@ def test_values_are_shown_short() -> None:
     assert shortened({"a": [1, None, True, 2.5, "x", 6]}) == '{"a": [1, null, true, 2.5, "x", …]}'
     assert shortened({str(number): number for number in range(9)}).endswith(", …}")
     assert len(shortened("x" * 5000)) == 80
+
+
+def test_nesting_is_measured_without_recursion() -> None:
+    """However deep."""
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert not nested_within(deep, 100)
+    assert nested_within({"a": [1]}, 2)
+    assert not nested_within({"a": [1]}, 1)
+    assert shortened(deep) == "[[[[…]]]]"
+
+
+def test_schemas_that_refer_to_themselves_many_times_cost_little() -> None:
+    """Each definition is looked at once, and examples stay shallow."""
+    schema = {"anyOf": [{"$ref": "#"}] * 30, "properties": {"a": {}}}
+    assert list(properties(schema)) == ["a"]
+    names = [f"p{number}" for number in range(10)]
+    wide = {"type": "object", "properties": {name: {"$ref": "#"} for name in names}, "required": names}
+    assert len(str(example(wide))) < 50_000
 
 
 def test_types_have_their_json_names() -> None:
