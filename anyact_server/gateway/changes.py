@@ -46,7 +46,8 @@ Notice = tuple[str, JsonObject | None]
 class Changes:
     """Live connections, the bus, and the one task that sends notices."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, send_s: float = SEND_S) -> None:
+        self._send_s = send_s
         self.bus = InMemorySubscriptionBus()
         self._live: set[Connection] = set()
         self._due: dict[str, None] = {}
@@ -114,7 +115,7 @@ class Changes:
     async def _tell(self, connection: Connection, due: list[str], notices: list[tuple[ServerEvent, str]]) -> None:
         if not connection.initialized.is_set():
             return
-        with anyio.move_on_after(SEND_S) as scope:
+        with anyio.move_on_after(self._send_s) as scope:
             for what in due:
                 await connection.notify(f"notifications/{what}/list_changed", None)
             for event, uri in notices:
@@ -123,7 +124,7 @@ class Changes:
                 elif event.what == "log" and wants(connection, event.params):
                     await connection.notify("notifications/message", {"logger": event.server, **(event.params or {})})
         if scope.cancelled_caught:
-            LOG.info("a client did not take a notice within %s s", SEND_S)
+            LOG.info("a client did not take a notice within %s s", self._send_s)
 
 
 def lists_of(change: CatalogChange) -> tuple[str, ...]:

@@ -187,7 +187,7 @@ class Front:
         if restart:
             await self._restart(parts, server)
         statuses = server_statuses(parts, known if server is None else frozenset({server}))
-        answer = listed(statuses, now=time.time(), notes=reading.close())
+        answer = listed(statuses, now=time.time(), notes=reading.close(), alone=server is not None)
         answer["content"][0]["text"] = MASK.mask(answer["content"][0]["text"])
         return answer
 

@@ -231,20 +231,26 @@ def _task_facts(task: TaskReport) -> dict[str, Json]:
 # --- servers
 
 
-def servers_text(statuses: Sequence[ServerStatus], *, now: float, notes: Sequence[str] = ()) -> str:
-    """The state of servers, one line each, those in trouble first to be counted in the head line."""
-    if not statuses:
-        return "\n".join(["No server is configured. Add one to the configuration, or run: anyact add NAME", *notes])
-    bad = [status for status in statuses if status.state in TROUBLE]
-    head = f"{counted(len(statuses), 'server')}, {len(bad) or 'none'} in trouble."
-    return "\n".join([head, *(server_line(status, now=now) for status in statuses), *notes])
-
-
+FEW_WARNINGS = 3
+"""Warnings of one server that a table of many shows."""
+ALL_WARNINGS = 50
+"""Warnings that are shown of a server that is asked for alone."""
 TROUBLE = frozenset({ServerState.FAILED, ServerState.DOWN, ServerState.NEEDS_LOGIN})
 """States in which a server cannot be used until something changes."""
 
 
-def server_line(status: ServerStatus, *, now: float) -> str:
+def servers_text(
+    statuses: Sequence[ServerStatus], *, now: float, notes: Sequence[str] = (), warnings: int = FEW_WARNINGS
+) -> str:
+    """The state of servers, one line each, with at most `warnings` warnings of each; those in trouble are counted."""
+    if not statuses:
+        return "\n".join(["No server is configured. Add one to the configuration, or run: anyact add NAME", *notes])
+    bad = [status for status in statuses if status.state in TROUBLE]
+    head = f"{counted(len(statuses), 'server')}, {len(bad) or 'none'} in trouble."
+    return "\n".join([head, *(server_line(status, now=now, warnings=warnings) for status in statuses), *notes])
+
+
+def server_line(status: ServerStatus, *, now: float, warnings: int = FEW_WARNINGS) -> str:
     """One server: name, state, transport, actions, since when, the last error, the next try."""
     parts = [counted(status.actions, "action") + (" (could not be checked lately)" if status.stale else "")]
     if status.since:
@@ -255,7 +261,9 @@ def server_line(status: ServerStatus, *, now: float) -> str:
         parts.append(one_line(status.error, 400))
     if status.next_try is not None:
         parts.append(f"next try in {duration(status.next_try - now)}")
-    parts += [one_line(f"warning: {warning}", 200) for warning in status.warnings[:3]]
+    parts += [one_line(f"warning: {warning}", 200) for warning in status.warnings[:warnings]]
+    if len(status.warnings) > warnings:
+        parts.append(f"{len(status.warnings) - warnings} more warnings: name the server to see them")
     return f"- {status.server} [{status.transport}] {status.state.value}: {'; '.join(parts)}"
 
 
@@ -268,12 +276,13 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def listed(statuses: Sequence[ServerStatus], *, now: float, notes: Sequence[str] = ()) -> Result:
-    """Servers as the answer of the tool `servers`."""
+def listed(statuses: Sequence[ServerStatus], *, now: float, notes: Sequence[str] = (), alone: bool = False) -> Result:
+    """Servers as the answer of the tool `servers`; one that is asked for alone comes with its warnings."""
+    warnings = ALL_WARNINGS if alone else FEW_WARNINGS
     structured = {
         "status": "ok",
         "servers": [
             {"server": status.server, "state": status.state.value, "actions": status.actions} for status in statuses
         ],
     }
-    return result(servers_text(statuses, now=now, notes=notes), structured)
+    return result(servers_text(statuses, now=now, notes=notes, warnings=warnings), structured)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
 import pytest
+from mcp.server import ServerRequestContext
+from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from anyact_server.errors import RemoteError
+from anyact_server.gateway import ClientCaller
 from anyact_server.gateway.callers import LEVELS, ability_for
 from anyact_server.interfaces import Caller
 from anyact_server.types import JsonObject, Observation
@@ -93,7 +96,7 @@ async def test_log_messages_reach_a_client_that_wants_their_level(mode: Mode) ->
         for level in LEVELS:
             await caller.log({"level": level, "data": level, "logger": "s"})
         await caller.log({"level": "loud", "data": "x"})
-        await caller.log({"level": "error"})
+        await caller.log({"level": "error", "data": "x", "logger": 3})
         return observation("talked")
 
     async def on_log(params: types.LoggingMessageNotificationParams) -> None:
@@ -151,6 +154,26 @@ def test_each_question_needs_one_ability() -> None:
         "roots",
         "x/y",
     ]
+
+
+class _Broken:
+    """A session whose stream broke."""
+
+    client_capabilities = None
+    client_params = None
+
+    async def report_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        raise anyio.BrokenResourceError
+
+
+async def test_a_broken_stream_costs_only_the_progress() -> None:
+    """The call goes on, whoever listens; a client that declared nothing is asked nothing."""
+    context = ServerRequestContext[Any, Any](
+        session=cast("ServerSession", _Broken()), lifespan_context=None, protocol_version="2025-11-25", method="ping"
+    )
+    caller = ClientCaller(context)
+    await caller.progress(1, 2, "lost")
+    assert caller.abilities == {}
 
 
 async def test_a_client_that_left_is_no_fault_of_the_call() -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
 import mcp_types as types
 import pytest
+from mcp.server.connection import Connection
 from mcp.server.subscriptions import ServerEvent as BusEvent
 from mcp.server.subscriptions import ToolsListChanged
 
 from anyact_server.gateway.changes import Changes, lists_of
 from anyact_server.interfaces import ServerEvent
-from anyact_server.types import CatalogChange
+from anyact_server.types import CatalogChange, JsonObject
 
 from .clients import in_memory
 from .twins import action, world
@@ -70,6 +72,43 @@ async def test_a_client_that_left_is_told_nothing() -> None:
     async with in_memory(here, "legacy") as client:
         await client.list_tools()
     here.catalog.add(action("a", "late"))
+
+
+class _Stuck:
+    """A connection of the handshake era whose client takes nothing."""
+
+    def __init__(self) -> None:
+        self.initialized = anyio.Event()
+        self.exit_stack = AsyncExitStack()
+        self.state: dict[str, Any] = {}
+        self.asked: list[str] = []
+
+    async def notify(self, method: str, params: JsonObject | None) -> None:
+        self.asked.append(method)
+        await anyio.sleep_forever()
+
+
+async def test_a_client_that_takes_nothing_holds_up_nobody() -> None:
+    """It loses the notice; one that has not greeted yet is not told at all."""
+    here, changes = world([action("a", "b")]), Changes(send_s=0.01)
+    stuck, early = _Stuck(), _Stuck()
+    stuck.initialized.set()
+    for connection in (stuck, early):
+        changes.join(cast("Connection", connection))
+    async with anyio.create_task_group() as group:
+        group.start_soon(changes.run, here.parts)
+        await anyio.wait_all_tasks_blocked()
+        here.catalog.announce("a", ("a__c",))
+        heard: list[BusEvent] = []
+        changes.bus.subscribe(heard.append)
+        with anyio.fail_after(5):
+            while len(stuck.asked) < 2:
+                here.catalog.announce("a", ("a__d",))
+                await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    assert set(stuck.asked) == {"notifications/tools/list_changed"}
+    assert early.asked == []
+    assert heard
 
 
 def test_a_change_names_the_lists_that_clients_see_otherwise() -> None:

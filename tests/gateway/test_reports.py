@@ -232,6 +232,14 @@ def test_the_table_of_servers_tells_which_one_failed_and_why() -> None:
     assert servers_text(statuses[:1], now=0.0).startswith("1 server, none in trouble.")
 
 
+@pytest.mark.case("S1")
+def test_warnings_are_few_in_a_table_and_all_of_a_server_alone() -> None:
+    """What was left out of a list of tools, and why, is one question away."""
+    odd = ServerStatus("odd", "stdio", ServerState.READY, warnings=tuple(f"tool {n} has no schema" for n in range(5)))
+    assert "; 2 more warnings: name the server to see them" in servers_text([odd], now=0.0)
+    assert "tool 4 has no schema" in listed([odd], now=0.0, alone=True)["content"][0]["text"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(-5, "0 s"), (5.4, "5 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (86400, "24 h"), (200_000, "2 days")],

@@ -26,7 +26,7 @@ from .twins import action, world
 pytestmark = pytest.mark.anyio
 
 COMMAND = [sys.executable, "-m", "tests.gateway.serving"]
-HELLO = {
+HELLO: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -161,11 +161,40 @@ async def test_requests_before_the_handshake_are_refused() -> None:
         assert "error" in await talk.hear()
 
 
+@pytest.mark.case("Q1")
+async def test_a_malformed_answer_of_the_client_is_a_refusal() -> None:
+    """The call that asked ends, and says why."""
+    async with _talk() as talk:
+        able = {**HELLO["params"], "capabilities": {"elicitation": {}}}
+        call = {"name": "call_action", "arguments": {"action": "demo__ask"}}
+        await talk.say({**HELLO, "params": able}, READY)
+        await talk.hear()
+        await talk.say({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+        question = await talk.hear()
+        assert question["method"] == "elicitation/create"
+        await talk.say({"jsonrpc": "2.0", "id": question["id"], "result": {"action": 3}})
+        result = (await talk.hear())["result"]
+        assert result["isError"] is True
+        assert "the client's answer to elicitation/create is malformed" in result["content"][0]["text"]
+
+
+async def test_a_method_of_the_other_era_is_unknown() -> None:
+    """A modern client cannot set a level for a session that it does not have."""
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    async with _talk() as talk:
+        params = {"level": "debug", "_meta": meta}
+        await talk.say({"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": params})
+        assert (await talk.hear())["error"]["code"] == -32601
+        await talk.say({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": meta}})
+        found = (await talk.hear())["result"]
+        assert (found["resultType"], found["ttlMs"], found["cacheScope"]) == ("complete", 0, "private")
+
+
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 async def test_every_handshake_version_is_spoken(version: str) -> None:
     """Down to the first."""
     async with _talk() as talk:
-        await talk.say({**HELLO, "params": {**HELLO["params"], "protocolVersion": version}})  # type: ignore[dict-item]
+        await talk.say({**HELLO, "params": {**HELLO["params"], "protocolVersion": version}})
         assert (await talk.hear())["result"]["protocolVersion"] == version
         await talk.say(READY, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
         assert len((await talk.hear())["result"]["tools"]) == 8
