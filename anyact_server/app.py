@@ -1,18 +1,15 @@
-"""The wiring: one place where the rooms meet.
+"""The wiring: one site where the rooms meet.
 
-`Place` says where an instance lives and how it is configured; `App` is the instance: every room, connected. Opening it
-costs nothing; its rooms stand once `ready` returns, and work while `running`.
+`App` is an instance: every room, connected. Naming it costs nothing; its rooms stand once `ready` returns, and work
+while `running`.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -20,16 +17,15 @@ import anyio.to_thread
 from .access import Rules
 from .catalog import (
     Catalog,
-    ConfigSet,
     Discovery,
     Finding,
+    Site,
     Store,
     Watch,
     action_id,
     of_entry,
     of_error,
     of_snapshot,
-    read_configs,
     worth_reading,
 )
 from .dispatch import Dispatcher, Runs, Silent
@@ -40,15 +36,10 @@ from .grounding import Grounder, open_store
 from .interfaces import Caller, Clock, ServerEvent
 from .reliability import Ledger
 from .retrieval import Index, VectorStore, load
-from .settings import Settings, from_environment, home_folder
-from .settings import load as load_settings
-from .telemetry import MASK, logger
-from .types import CatalogChange, Limits, ServerSpec, ServerStatus
+from .telemetry import logger
+from .types import CatalogChange, ServerSpec, ServerStatus
 
 LOG = logger("app")
-USER_CONFIG = "config.json"
-"""The user's own configuration file in the home folder, where `anyact add` writes."""
-Flags = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,65 +62,10 @@ class SystemClock:
         return time.monotonic()
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where an instance lives and what it is told: home folder, configuration files, settings, servers."""
-
-    home: Path
-    files: tuple[Path, ...]
-    settings: Settings
-    configs: ConfigSet
-    flags: Flags
-    named: bool = False
-    """Whether the files were named by the user, and not found in the home folder."""
-
-    @classmethod
-    def find(
-        cls, config: Sequence[str], home: str | None, flags: Flags, environment: Mapping[str, str] | None = None
-    ) -> Place:
-        """Find home and files and read them.
-
-        Args:
-            config: files named on the command line; else `ANYACT_CONFIG` (separated as in PATH), else the home's own.
-            home: the folder named on the command line.
-            flags: settings named on the command line; they win over every other source.
-            environment: the process's own when None.
-
-        Raises:
-            ConfigError: a named file is missing or broken, or a setting does not fit.
-        """
-        environment = os.environ if environment is None else environment
-        folder = home_folder(home, environment)
-        named = list(config) or [part for part in environment.get("ANYACT_CONFIG", "").split(os.pathsep) if part]
-        own = folder / USER_CONFIG
-        files = tuple(Path(name).expanduser().absolute() for name in named) or ((own,) if own.exists() else ())
-        return cls(folder, files, Settings(), ConfigSet(), flags, bool(named)).read(environment)
-
-    def read(self, environment: Mapping[str, str] | None = None) -> Place:
-        """The same place with its files read anew. Raises ConfigError."""
-        environment = os.environ if environment is None else environment
-        found: list[Settings] = []
-
-        def limits(layers: Sequence[tuple[Mapping[str, Any], str]]) -> Limits:
-            every = [*layers, (from_environment(environment), "the environment"), (self.flags, "the command line")]
-            found.append(load_settings(every))
-            return found[-1].limits()
-
-        configs = read_configs(self.files, environment, defaults=limits)
-        settings = found[-1] if found else load_settings([])
-        MASK.protect(secret for spec in configs.specs for secret in spec.secrets)
-        return replace(self, settings=settings, configs=configs)
-
-    @property
-    def own_file(self) -> Path:
-        """The file that `anyact add` writes: the first named one, else the home's own."""
-        return self.files[0] if self.named else self.home / USER_CONFIG
-
-
 class App:
     """One instance: every room, connected."""
 
-    place: Place
+    site: Site
     catalog: Catalog
     downstreams: Pool
     searcher: Index
@@ -140,18 +76,18 @@ class App:
     runs: Runs
     discovery: Discovery
 
-    def __init__(self, place: Place, *, clock: Clock | None = None, watching: bool = False) -> None:
+    def __init__(self, site: Site, *, clock: Clock | None = None, watching: bool = False) -> None:
         """Name an instance; nothing is opened yet.
 
         Args:
-            place: where it lives and what it is told.
+            site: where it lives and what it is told.
             clock: time.
             watching: read servers in the background and follow the configuration files, as a server does.
         """
-        self.place = place
-        self.settings = place.settings
-        self.home = place.home
-        self.rules = Rules(place.settings.allow, place.settings.deny)
+        self.site = site
+        self.settings = site.settings
+        self.home = site.home
+        self.rules = Rules(site.settings.allow, site.settings.deny)
         self._clock = clock or SystemClock()
         self._watching = watching
         self._stands = anyio.Event()
@@ -194,6 +130,11 @@ class App:
         actions = self.catalog.of_server(server)
         stale = any(action.state == "stale" for action in actions)
         return replace(status, actions=len(actions), stale=stale)
+
+    def unseen(self) -> list[str]:
+        """The servers that can be read and never were."""
+        specs = self.catalog.specs()
+        return [spec.name for spec in specs if worth_reading(spec) and self.catalog.snapshot(spec.name) is None]
 
     async def read_servers(self, names: Sequence[str], done: Callable[[str], None] = lambda _: None) -> dict[str, Read]:
         """Read what servers offer now, a few at once.
@@ -248,7 +189,7 @@ class App:
 
     def _open(self) -> None:
         """Make every room. Runs in a worker thread: files are read here."""
-        home, settings, clock, specs = self.home, self.settings, self._clock, self.place.configs.specs
+        home, settings, clock, specs = self.home, self.settings, self._clock, self.site.configs.specs
         home.mkdir(parents=True, exist_ok=True)
         self.catalog = Catalog(Store(home), specs)
         self.downstreams = Pool(specs, settings, clock=clock)
@@ -287,7 +228,7 @@ class App:
                     group.start_soon(self._keep_index)
                     if self._watching:
                         group.start_soon(self.discovery.run)
-                        group.start_soon(Watch(lambda: self.place.configs.files, self.reload).run)
+                        group.start_soon(Watch(lambda: self.site.configs.files, self.reload).run)
                     self._stands.set()
                     await stop.wait()
                     group.cancel_scope.cancel()
@@ -319,11 +260,11 @@ class App:
         Raises:
             ConfigError: the files cannot be used; nothing changed.
         """
-        place = self.place.read()
-        if place.settings != self.settings:
+        site = self.site.read()
+        if site.settings != self.settings:
             LOG.warning("settings changed; they take effect when AnyAct is started again")
-        await self.apply(place.configs.specs)
-        self.place = replace(place, settings=self.settings)
+        await self.apply(site.configs.specs)
+        self.site = replace(site, settings=self.settings)
 
     async def apply(self, specs: Sequence[ServerSpec]) -> None:
         """Make these servers the configuration."""
@@ -332,9 +273,4 @@ class App:
         self.discovery.want_unseen()
 
 
-def problems(place: Place) -> list[str]:
-    """Everything that is wrong or odd in the configuration, one line each."""
-    return [str(problem) for problem in place.configs.problems]
-
-
-__all__ = ["App", "Place", "SystemClock", "problems"]
+__all__ = ["App", "Read", "SystemClock"]

@@ -20,6 +20,7 @@ from .discovery import Discovery, worth_reading
 from .lock import Holder, HomeLock
 from .naming import action_id
 from .repair import Repaired, repair
+from .site import Site
 from .store import Store
 from .store_approvals import Approval
 from .watch import Watch
@@ -134,6 +135,7 @@ __all__ = [
     "Progress",
     "Pulled",
     "Repaired",
+    "Site",
     "Store",
     "Surroundings",
     "Target",

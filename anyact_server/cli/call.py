@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from anyact_server.app import App, Place
+from anyact_server.app import App
+from anyact_server.catalog import Site
 from anyact_server.errors import UsageError
 from anyact_server.types import Call, Observation, RunReport, Task
 
-from .common import place_options, with_app
+from .common import site_options, with_app
 from .output import DONE, FAILED, note, observation_code, show_json
 
 
@@ -60,8 +61,6 @@ def parse_arguments(text: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
 def show(observation: Observation) -> None:
     """Print an observation for a person: the body to stdout, everything about it to stderr."""
     click.echo(observation.text or observation.summary)
-    if observation.error and observation.error.hint:
-        note(f"cure: {observation.error.hint}")
     what = observation.action or ""
     note(f"[{observation.status}] {what} in {observation.seconds:.2f} s, about {observation.tokens.shown} tokens")
 
@@ -79,9 +78,9 @@ def show(observation: Observation) -> None:
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Limit for this call.")
 @click.option("--budget", type=click.IntRange(min=100), metavar="TOKENS", help="Tokens of the observation.")
 @click.option("--read-only", is_flag=True, help="Refuse any action that is not declared read-only.")
-@place_options
+@site_options
 def call(
-    place: Place,
+    site: Site,
     as_json: bool,
     action: str,
     pairs: tuple[str, ...],
@@ -108,7 +107,7 @@ def call(
             show(observation)
         return observation_code(observation)
 
-    return with_app(place, work)
+    return with_app(site, work, read=True, as_json=as_json)
 
 
 def parse_tasks(text: str) -> list[Task]:
@@ -141,8 +140,8 @@ def parse_tasks(text: str) -> list[Task]:
 @click.command()
 @click.argument("file", metavar="FILE|-")
 @click.option("--max-parallel", type=click.IntRange(1, 64), help="Tasks at the same time.")
-@place_options
-def run(place: Place, as_json: bool, file: str, max_parallel: int | None) -> int:
+@site_options
+def run(site: Site, as_json: bool, file: str, max_parallel: int | None) -> int:
     """Run many calls with dependencies, read as JSON from FILE (- for stdin).
 
     \b
@@ -154,7 +153,7 @@ def run(place: Place, as_json: bool, file: str, max_parallel: int | None) -> int
     async def work(app: App) -> RunReport:
         return await app.runs.start(tasks, app.caller(), max_parallel=max_parallel, wait_s=app.settings.ceiling_s)
 
-    report = with_app(place, work)
+    report = with_app(site, work, read=True, as_json=as_json)
     if as_json:
         show_json(report)
     else:

@@ -1,34 +1,25 @@
-"""How a command gets its place and a running app."""
+"""How a command gets its site and a running app."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-import anyio
-
-from anyact_server.app import App, Place
-from anyact_server.errors import AnyActError
-from anyact_server.telemetry import start_logging
+from anyact_server.app import App
+from anyact_server.catalog import Site
 
 from .options import Options, shared_options
+from .output import note, progress
+from .start import find_site, run_async
 
 Result = TypeVar("Result")
 
 
-def find_place(options: Options) -> Place:
-    """Read home, files and settings, and start logging. Raises ConfigError, UsageError."""
-    start_logging(options.log_level or "warning")
-    place = Place.find(options.config, options.home, options.flags())
-    start_logging(place.settings.log_level)
-    return place
-
-
-def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the shared options to a command, which receives a `place` and `as_json`."""
+def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the shared options to a command, which receives a `site` and `as_json`."""
 
     def wrapped(options: Options, **rest: Any) -> Any:
-        return command(place=find_place(options), as_json=options.as_json, **rest)
+        return command(site=find_site(options), as_json=options.as_json, **rest)
 
     wrapped.__name__ = command.__name__
     wrapped.__doc__ = command.__doc__
@@ -36,30 +27,36 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return shared_options(wrapped)
 
 
-def run_async(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Run to the end; an error of ours that task groups wrapped comes out bare."""
-    try:
-        return anyio.run(work)
-    except BaseExceptionGroup as group:
-        raise _bare(group) from group
+def with_app(
+    site: Site, work: Callable[[App], Awaitable[Result]], *, read: bool = False, as_json: bool = False
+) -> Result:
+    """Open the app, do one piece of work in it, and close it again.
 
-
-def _bare(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        ours = error.split(AnyActError)[0]
-        if ours is None and len(error.exceptions) > 1:
-            return error
-        error = (ours or error).exceptions[0]
-    return error
-
-
-def with_app(place: Place, work: Callable[[App], Awaitable[Result]]) -> Result:
-    """Open the app, do one piece of work in it, and close it again."""
+    Args:
+        site: where it lives.
+        work: what is done.
+        read: first read the servers that were never read, with progress; those that cannot be read are named.
+        as_json: keep progress off a log.
+    """
 
     async def run() -> Result:
-        app = App(place)
+        app = App(site)
         async with app.running():
             await app.ready()
+            if read:
+                await read_unseen(app, as_json)
             return await work(app)
 
     return run_async(run)
+
+
+async def read_unseen(app: App, as_json: bool) -> None:
+    """Read every server of which nothing is known yet."""
+    names = app.unseen()
+    if not names:
+        return
+    with progress("reading servers", len(names), as_json=as_json) as bar:
+        ended = await app.read_servers(names, bar.step)
+    for name, read in ended.items():
+        if read.error is not None:
+            note(f"{name} could not be read: {read.error.message} (see: anyact doctor {name})")

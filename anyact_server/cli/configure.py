@@ -9,13 +9,23 @@ from typing import Any
 
 import click
 
-from anyact_server.app import App, Place
-from anyact_server.catalog import Progress, Surroundings, Wish, carry_out, look, manifest_folders, shown, understand
+from anyact_server.app import App
+from anyact_server.catalog import (
+    Progress,
+    Site,
+    Surroundings,
+    Wish,
+    carry_out,
+    look,
+    manifest_folders,
+    shown,
+    understand,
+)
 from anyact_server.catalog import remove as remove_entry
 from anyact_server.errors import UsageError
 from anyact_server.telemetry import MASK
 
-from .common import place_options, with_app
+from .common import site_options, with_app
 from .output import DONE, FAILED, note, progress, show_json
 
 RUNNERS = ("npx", "uvx", "pipx", "docker", "private", "remote")
@@ -32,11 +42,11 @@ def pairs(values: tuple[str, ...], option: str) -> dict[str, str | None]:
     return given
 
 
-def surroundings(place: Place, manifests: tuple[str, ...]) -> Surroundings:
+def surroundings(site: Site, manifests: tuple[str, ...]) -> Surroundings:
     """Where a wish is understood: this machine and this home."""
     folders = manifest_folders(Path(folder) for folder in manifests)
-    machine = look(place.home / "environments", user=Path.home())
-    return Surroundings(folders, machine, place.home, Path.home(), Path.cwd(), os.environ)
+    machine = look(site.home / "environments", user=Path.home())
+    return Surroundings(folders, machine, site.home, Path.home(), Path.cwd(), os.environ)
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -59,9 +69,9 @@ def surroundings(place: Place, manifests: tuple[str, ...]) -> Surroundings:
 @click.option("--replace", "overwrite", is_flag=True, help="Replace another entry of the same name.")
 @click.option("--dry-run", is_flag=True, help="Show the entry; write and install nothing.")
 @click.option("--no-check", is_flag=True, help="Do not start the server to see what it offers.")
-@place_options
+@site_options
 def add(
-    place: Place,
+    site: Site,
     as_json: bool,
     what: str | None,
     words: tuple[str, ...],
@@ -87,17 +97,17 @@ def add(
     if what is None and not words:
         raise UsageError("say what to add", hint="For example: anyact add time")
     wish = Wish(what, words, values=pairs(values, "--env"), headers=_texts(headers), **rest)
-    addition = understand(wish, surroundings(place, manifests))
+    addition = understand(wish, surroundings(site, manifests))
     MASK.protect(addition.secrets)
-    report: dict[str, Any] = {"name": addition.name, "entry": shown(addition), "file": str(place.own_file)}
+    report: dict[str, Any] = {"name": addition.name, "entry": shown(addition), "file": str(site.own_file)}
     if dry_run:
         show_json(report)
         return DONE
-    written = _carry_out(addition, place, overwrite, as_json)
+    written = _carry_out(addition, site, overwrite, as_json)
     report |= {"changed": written.changed, "backup": str(written.backup) if written.backup else None}
     code = DONE
     if not no_check and not addition.unset:
-        report |= _check(place, addition.name)
+        report |= _check(site, addition.name)
         code = FAILED if "error" in report else DONE
     if as_json:
         show_json(report)
@@ -121,19 +131,19 @@ def _texts(headers: tuple[str, ...]) -> dict[str, str]:
     return {name: text for name, text in given.items() if text is not None}
 
 
-def _carry_out(addition: Any, place: Place, overwrite: bool, as_json: bool) -> Any:
+def _carry_out(addition: Any, site: Site, overwrite: bool, as_json: bool) -> Any:
     steps = addition.launch.environment.steps if addition.launch.environment else ()
     with progress(f"installing {addition.name}", len(steps), as_json=as_json) as bar:
 
         def tell(step: Progress) -> None:
             bar.at(step.done, step.words)
 
-        return carry_out(addition, place.own_file, backups=place.home / "backups", overwrite=overwrite, tell=tell)
+        return carry_out(addition, site.own_file, backups=site.home / "backups", overwrite=overwrite, tell=tell)
 
 
-def _check(place: Place, name: str) -> dict[str, Any]:
+def _check(site: Site, name: str) -> dict[str, Any]:
     """Start the fresh server once and see what it offers."""
-    fresh = place if place.own_file in place.files else replace(place, files=(*place.files, place.own_file))
+    fresh = site if site.own_file in site.files else replace(site, files=(*site.files, site.own_file))
 
     async def work(app: App) -> dict[str, Any]:
         ended = await app.read_servers([name])
@@ -147,10 +157,10 @@ def _check(place: Place, name: str) -> dict[str, Any]:
 
 @click.command()
 @click.argument("name")
-@place_options
-def remove(place: Place, as_json: bool, name: str) -> int:
+@site_options
+def remove(site: Site, as_json: bool, name: str) -> int:
     """Remove a server from the configuration; a backup stays in the home folder."""
-    written = remove_entry(name, place.own_file, backups=place.home / "backups")
+    written = remove_entry(name, site.own_file, backups=site.home / "backups")
     if as_json:
         show_json(
             {"removed": name, "file": str(written.file), "backup": str(written.backup) if written.backup else None}

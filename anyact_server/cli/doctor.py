@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from anyact_server.app import App, Place, problems
-from anyact_server.catalog import Finding
+from anyact_server.app import App
+from anyact_server.catalog import Finding, Site
 
-from .common import place_options, with_app
+from .common import site_options, with_app
 from .output import DONE, FAILED, note, progress, show_json
 
 MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "broken": ("broken", "red"), "off": ("off", "blue")}
@@ -25,8 +25,8 @@ def show(finding: Finding) -> None:
 
 @click.command()
 @click.argument("names", nargs=-1)
-@place_options
-def doctor(place: Place, as_json: bool, names: tuple[str, ...]) -> int:
+@site_options
+def doctor(site: Site, as_json: bool, names: tuple[str, ...]) -> int:
     """Start every server, read what it offers, and tell what is wrong and how to mend it."""
 
     async def work(app: App) -> int:
@@ -35,7 +35,7 @@ def doctor(place: Place, as_json: bool, names: tuple[str, ...]) -> int:
         chosen = [spec.name for spec in app.catalog.specs() if not names or spec.name in names]
         with progress("looking", len(chosen), as_json=as_json) as bar:
             findings = await app.diagnose(chosen, bar.step)
-        configuration = problems(place)
+        configuration = site.problems()
         if as_json:
             show_json({"configuration": configuration, "findings": findings})
         else:
@@ -47,7 +47,7 @@ def doctor(place: Place, as_json: bool, names: tuple[str, ...]) -> int:
                 note("no servers are configured; add one: anyact add time")
         return FAILED if any(f.health == "broken" for f in findings) or configuration else DONE
 
-    return with_app(place, work)
+    return with_app(site, work)
 
 
 COMMANDS = {"doctor": doctor}

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from anyact_server.app import App, Place
+from anyact_server.app import App
+from anyact_server.catalog import Site
 from anyact_server.types import LOCAL, Action, Query, plain
 
-from .common import place_options, with_app
+from .common import site_options, with_app
 from .output import DONE, FAILED, note, show_json, table
 
 
@@ -19,9 +20,9 @@ from .output import DONE, FAILED, note, show_json, table
 @click.option("--server", "-s", "servers", multiple=True, metavar="NAME", help="Only actions of this server.")
 @click.option("--tag", "tags", multiple=True, help="Only actions of servers with this tag.")
 @click.option("--read-only", is_flag=True, help="Only actions that are declared read-only.")
-@place_options
+@site_options
 def search(
-    place: Place,
+    site: Site,
     as_json: bool,
     intents: tuple[str, ...],
     limit: int,
@@ -47,13 +48,13 @@ def search(
                 note("nothing fits; `anyact list` shows what there is")
         return DONE if answer.hits else FAILED
 
-    return with_app(place, work)
+    return with_app(site, work, read=True, as_json=as_json)
 
 
 @click.command(name="list")
 @click.option("--server", "-s", "servers", multiple=True, metavar="NAME", help="Only actions of this server.")
-@place_options
-def list_(place: Place, as_json: bool, servers: tuple[str, ...]) -> int:
+@site_options
+def list_(site: Site, as_json: bool, servers: tuple[str, ...]) -> int:
     """List the actions of the catalog, without starting any server."""
 
     async def work(app: App) -> int:
@@ -67,13 +68,13 @@ def list_(place: Place, as_json: bool, servers: tuple[str, ...]) -> int:
             note(f"{len(chosen)} actions of {len({a.server for a in chosen})} servers")
         return DONE
 
-    return with_app(place, work)
+    return with_app(site, work, read=True, as_json=as_json)
 
 
 @click.command()
 @click.argument("actions", nargs=-1, required=True)
-@place_options
-def describe(place: Place, as_json: bool, actions: tuple[str, ...]) -> int:
+@site_options
+def describe(site: Site, as_json: bool, actions: tuple[str, ...]) -> int:
     """Show actions in full: schemas, hints, reliability with its reasons."""
 
     async def work(app: App) -> int:
@@ -94,7 +95,7 @@ def describe(place: Place, as_json: bool, actions: tuple[str, ...]) -> int:
                 click.echo(f"    {line}")
         return DONE
 
-    return with_app(place, work)
+    return with_app(site, work, read=True, as_json=as_json)
 
 
 def first_line(action: Action) -> str:

@@ -55,7 +55,7 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     wrapped.__name__ = command.__name__
     wrapped.__doc__ = command.__doc__
-    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # click's own place
+    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # click's own site
     for decorate in reversed(_OPTIONS):
         wrapped = decorate(wrapped)
     return wrapped

@@ -6,10 +6,11 @@ import time
 
 import click
 
-from anyact_server.app import App, Place
+from anyact_server.app import App
+from anyact_server.catalog import Site
 from anyact_server.types import ServerStatus
 
-from .common import place_options, with_app
+from .common import site_options, with_app
 from .output import DONE, FAILED, note, show_json, table
 
 
@@ -32,8 +33,8 @@ def _age(seconds: float) -> str:
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option("--check", is_flag=True, help="Start each server and read what it offers now.")
-@place_options
-def servers(place: Place, as_json: bool, names: tuple[str, ...], check: bool) -> int:
+@site_options
+def servers(site: Site, as_json: bool, names: tuple[str, ...], check: bool) -> int:
     """Show the servers: transport, state, number of actions, last error."""
 
     async def work(app: App) -> int:
@@ -55,7 +56,7 @@ def servers(place: Place, as_json: bool, names: tuple[str, ...], check: bool) ->
         broken = [s for s in statuses if s.state.value in ("failed", "down", "needs login")]
         return FAILED if check and broken else DONE
 
-    return with_app(place, work)
+    return with_app(site, work)
 
 
 COMMANDS = {"servers": servers}

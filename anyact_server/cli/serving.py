@@ -1,20 +1,28 @@
-"""What `serve` runs once this process is the one that serves: loaded only then."""
+"""What `serve` runs once this process is the one that serves: loaded only then.
+
+A client is answered while the app is still being loaded: the wiring and the rooms behind it (the heavy half of the
+imports) are brought in by one loader, in a thread, after the front stands.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from anyact_server.access import Tokens
-from anyact_server.app import App, Place, problems
-from anyact_server.catalog import HomeLock
+import anyio
+import anyio.to_thread
+
+from anyact_server.access import Rules, Tokens
+from anyact_server.catalog import HomeLock, Site
 from anyact_server.gateway import (
     FrontServer,
     HomeSocket,
+    Parts,
     RelayServer,
     Remembered,
     TransparentEndpoints,
@@ -25,9 +33,12 @@ from anyact_server.gateway import (
 )
 from anyact_server.telemetry import MASK, logger
 
-from .common import find_place, run_async
 from .options import Options
 from .output import note
+from .start import find_site, run_async
+
+if TYPE_CHECKING:
+    from anyact_server.app import App
 
 LOG = logger("serve")
 SOCKET = "anyact.sock"
@@ -38,13 +49,72 @@ LINGER_S = 60.0
 TOKEN_VARIABLE = "ANYACT_TOKEN"
 
 
+def load_app() -> Any:
+    """The module with the wiring: the loader of everything that a greeting can do without."""
+    return importlib.import_module("anyact_server.app")
+
+
+class Instance:
+    """The app of this process, opened while clients are already greeted."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.rules = Rules(site.settings.allow, site.settings.deny)
+        self._app: App | None = None
+        self._stands = anyio.Event()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Open the app in the background and keep it for as long as the block lasts. Raises StorageError."""
+        leave, left = anyio.Event(), anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._live, leave, left)
+            try:
+                yield
+            finally:
+                leave.set()
+                with anyio.CancelScope(shield=True):
+                    await left.wait()
+                group.cancel_scope.cancel()
+
+    async def _live(self, leave: anyio.Event, left: anyio.Event) -> None:
+        try:
+            module = await anyio.to_thread.run_sync(load_app)
+            app: App = module.App(self.site, watching=True)
+            async with app.running():
+                self._app = app
+                self._stands.set()
+                await leave.wait()
+        finally:
+            left.set()
+
+    async def ready(self) -> Parts:
+        """The rooms, once they stand."""
+        await self._stands.wait()
+        assert self._app is not None
+        return await self._app.ready()
+
+    def front(self) -> FrontServer:
+        """The eight tools."""
+        remembered = Remembered(self.site.home / OFFERS)
+        return FrontServer(self.ready, remembered=remembered, question_s=self.site.settings.question_s)
+
+    async def endpoint(self, name: str | None) -> FrontServer | RelayServer:
+        """The front, or one server as it is. Raises UnknownServer."""
+        if name is None:
+            return self.front()
+        parts = await self.ready()
+        parts.catalog.spec(name)
+        return RelayServer(name, parts.downstreams, parts.catalog, policy=self.rules)
+
+
 @contextmanager
-def holding(place: Place, address: str | None) -> Iterator[None]:
+def holding(site: Site, address: str | None) -> Iterator[None]:
     """Hold the home, and tell later processes who does and with which files. Raises HomeLocked."""
-    with HomeLock(place.home) as lock:
+    with HomeLock(site.home) as lock:
         lock.announce(address)
-        path = place.home / INSTANCE
-        files = [str(file) for file in place.files] if place.named else []
+        path = site.home / INSTANCE
+        files = [str(file) for file in site.files] if site.named else []
         path.write_text(json.dumps({"pid": os.getpid(), "files": files}), encoding="utf-8")
         try:
             yield
@@ -54,17 +124,17 @@ def holding(place: Place, address: str | None) -> Iterator[None]:
 
 def over_stdio(options: Options, server: str | None) -> None:
     """Serve the client at standard input and output, and the home's socket beside it. Raises HomeLocked."""
-    place = find_place(options)
-    _tell_problems(place)
-    with holding(place, str(place.home / SOCKET)):
-        run_async(partial(_stdio, place, server))
+    site = find_site(options)
+    tell_problems(site)
+    with holding(site, str(site.home / SOCKET)):
+        run_async(partial(_stdio, site, server))
 
 
 def over_socket(options: Options) -> None:
     """Serve the home's socket alone until nobody needs it. Raises HomeLocked."""
-    place = find_place(options)
-    with holding(place, str(place.home / SOCKET)):
-        run_async(partial(_socket, place))
+    site = find_site(options)
+    with holding(site, str(site.home / SOCKET)):
+        run_async(partial(_socket, site))
 
 
 def over_http(options: Options, host: str, port: int, allow_hosts: Sequence[str], allow_origins: Sequence[str]) -> None:
@@ -74,66 +144,50 @@ def over_http(options: Options, host: str, port: int, allow_hosts: Sequence[str]
         HomeLocked: another instance holds the home.
         UsageError: the address cannot be listened on, or is wider than loopback while there is no token.
     """
-    place = find_place(options)
-    _tell_problems(place)
+    site = find_site(options)
+    tell_problems(site)
     given = os.environ.get(TOKEN_VARIABLE)
     if given:
         MASK.protect([given])
-    tokens = Tokens(place.home, given={"environment": given} if given else {})
-    with holding(place, f"http://{host}:{port}/mcp"):
-        run_async(partial(_http, place, tokens, host, port, allow_hosts, allow_origins))
+    tokens = Tokens(site.home, given={"environment": given} if given else {})
+    with holding(site, f"http://{host}:{port}/mcp"):
+        run_async(partial(_http, site, tokens, host, port, allow_hosts, allow_origins))
 
 
 @asynccontextmanager
-async def _instance(place: Place) -> AsyncIterator[tuple[App, HomeSocket]]:
-    app = App(place, watching=True)
-
-    def server(endpoint: str | None) -> Any:
-        if endpoint is None:
-            return front(app)
-        return RelayServer(endpoint, app.downstreams, app.catalog, policy=app.rules)
-
-    socket = HomeSocket(place.home / SOCKET, server, line_bytes=place.settings.line_bytes)
-    async with app.running(), socket.serving():
-        yield app, socket
+async def _socket_instance(site: Site) -> AsyncIterator[tuple[Instance, HomeSocket]]:
+    instance = Instance(site)
+    socket = HomeSocket(site.home / SOCKET, instance.endpoint, line_bytes=site.settings.line_bytes)
+    async with instance.running(), socket.serving():
+        yield instance, socket
 
 
-def front(app: App) -> FrontServer:
-    """The eight tools over an app that may still be opening."""
-    return FrontServer(app.ready, remembered=Remembered(app.home / OFFERS), question_s=app.settings.question_s)
-
-
-async def _stdio(place: Place, name: str | None) -> None:
-    async with _instance(place) as (app, socket):
-        if name is None:
-            await serve_stdio(front(app), line_bytes=place.settings.line_bytes)
-        else:
-            parts = await app.ready()
-            relay = RelayServer(name, parts.downstreams, parts.catalog, policy=app.rules)
-            await serve_stdio(relay, line_bytes=place.settings.line_bytes)
+async def _stdio(site: Site, name: str | None) -> None:
+    async with _socket_instance(site) as (instance, socket):
+        await serve_stdio(await instance.endpoint(name), line_bytes=site.settings.line_bytes)
         await socket.unused(0.0)
 
 
-async def _socket(place: Place) -> None:
-    async with _instance(place) as (_, socket):
+async def _socket(site: Site) -> None:
+    async with _socket_instance(site) as (_, socket):
         await socket.unused(LINGER_S)
 
 
 async def _http(
-    place: Place, tokens: Tokens, host: str, port: int, allow_hosts: Sequence[str], allow_origins: Sequence[str]
+    site: Site, tokens: Tokens, host: str, port: int, allow_hosts: Sequence[str], allow_origins: Sequence[str]
 ) -> None:
     sock = listening(host, port)
     bound = sock.getsockname()[1]
-    app = App(place, watching=True)
-    endpoints = TransparentEndpoints(app.ready, place.settings, policy=app.rules)
-    server = front(app)
+    instance = Instance(site)
+    endpoints = TransparentEndpoints(instance.ready, site.settings, policy=instance.rules)
+    server = instance.front()
     web = http_app(
         server,
         tokens,
-        place.settings,
+        site.settings,
         health=server.health,
         extra_routes=endpoints.routes(),
-        running=[app.running, endpoints.running],
+        running=[instance.running, endpoints.running],
     )
     note(f"serving MCP at http://{_shown(host)}:{bound}/mcp, REST at http://{_shown(host)}:{bound}/v1")
     await serve_http(web, sock)
@@ -143,6 +197,7 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _tell_problems(place: Place) -> None:
-    for problem in problems(place):
+def tell_problems(site: Site) -> None:
+    """Log what is wrong or odd in the configuration."""
+    for problem in site.problems():
         LOG.warning("%s", problem)

@@ -7,9 +7,9 @@ import time
 import click
 
 from anyact_server.access import Tokens
-from anyact_server.app import Place
+from anyact_server.catalog import Site
 
-from .common import place_options
+from .common import site_options
 from .output import DONE, note, show_json, table
 
 
@@ -27,10 +27,10 @@ def token() -> None:
     metavar="SCOPE",
     help="read-only, allow:RULE or deny:RULE; narrows what the token may see and call.",
 )
-@place_options
-def create(place: Place, as_json: bool, name: str, scopes: tuple[str, ...]) -> int:
+@site_options
+def create(site: Site, as_json: bool, name: str, scopes: tuple[str, ...]) -> int:
     """Make a token and print its secret, this once."""
-    secret = Tokens(place.home).create(name, scopes)
+    secret = Tokens(site.home).create(name, scopes)
     if as_json:
         show_json({"name": name, "token": secret, "scopes": list(scopes)})
     else:
@@ -40,10 +40,10 @@ def create(place: Place, as_json: bool, name: str, scopes: tuple[str, ...]) -> i
 
 
 @token.command(name="list")
-@place_options
-def list_(place: Place, as_json: bool) -> int:
+@site_options
+def list_(site: Site, as_json: bool) -> int:
     """List the tokens: names, ages and scopes, never secrets."""
-    infos = Tokens(place.home).names()
+    infos = Tokens(site.home).names()
     if as_json:
         show_json({"tokens": [{"name": i.name, "created": i.created, "scopes": list(i.scopes)} for i in infos]})
         return DONE
@@ -58,10 +58,10 @@ def list_(place: Place, as_json: bool) -> int:
 
 @token.command()
 @click.argument("name")
-@place_options
-def revoke(place: Place, as_json: bool, name: str) -> int:
+@site_options
+def revoke(site: Site, as_json: bool, name: str) -> int:
     """Remove a token; running servers refuse it at once."""
-    Tokens(place.home).revoke(name)
+    Tokens(site.home).revoke(name)
     if as_json:
         show_json({"revoked": name})
     else:

@@ -6,7 +6,7 @@ One connection is one client; the bytes on it are those of stdio. Only the owner
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from anyio.abc import SocketAttribute, SocketStream
 from mcp.server import Server
 from mcp.server.runner import serve_dual_era_loop
 
+from anyact_server.errors import UnknownServer
 from anyact_server.telemetry import logger
 
 from .stdio import LINE_BYTES, streams
@@ -27,13 +28,13 @@ class HomeSocket:
     """Counts its clients, so that the instance can stay for as long as somebody is connected."""
 
     def __init__(
-        self, path: Path, server: Callable[[str | None], Server[Any]], *, line_bytes: int = LINE_BYTES
+        self, path: Path, server: Callable[[str | None], Awaitable[Server[Any]]], *, line_bytes: int = LINE_BYTES
     ) -> None:
         """Make the socket's server.
 
         Args:
             path: where the socket is; a stale one is replaced.
-            server: the MCP server for a client's first line (None: the front; else the name of a transparent endpoint).
+            server: makes the MCP server for a client (None: the front; else the name of a transparent endpoint).
             line_bytes: longest message that is read.
         """
         self._path = path
@@ -77,10 +78,10 @@ class HomeSocket:
         try:
             async with stream:
                 endpoint = await _endpoint(stream)
-                server = self._server(endpoint)
+                server = await self._server(endpoint)
                 descriptor = stream.extra(SocketAttribute.raw_socket).fileno()
                 await _converse(server, descriptor, self._line_bytes)
-        except (OSError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
+        except (OSError, anyio.BrokenResourceError, anyio.EndOfStream, UnknownServer) as error:
             LOG.info("a client of the home left: %s", error)
         finally:
             self._count(-1)
