@@ -150,8 +150,7 @@ class _File:
 
     def specs(self, limits: Limits) -> Iterable[ServerSpec]:
         for route, line in self._document.repeated:
-            if len(route) == 2:
-                self._problem(f"{route[-1]!r} stands twice; the later one is used", line, severity="warning")
+            self._problem(f"{route[-1]!r} stands twice; the later one is used", line, severity="warning")
         for route in self._roots():
             entries = self._at(route)
             if entries is None:

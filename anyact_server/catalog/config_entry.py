@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from anyact_server.types import Era, Json, JsonObject, Limits, Origin, Override, ServerSpec, Transport, Trust
 
 from . import dialects
-from .config_secrets import header_secrets, is_secret, url_fault, url_secrets
+from .config_secrets import argument_secrets, header_secrets, is_secret, url_fault, url_secrets
 from .naming import closest, prepared
 from .variables import Scope, expand
 
@@ -305,6 +305,7 @@ class _Reading:
         args = tuple(self._expand("args", item) for item in fields.get("args", ()))
         for position, item in enumerate(args):
             self._check_control("args", item, f"{self._key('args')}[{position}]")
+        self._secrets.update(argument_secrets(args))
         raw = fields.get("command")
         if raw is None:
             return None, args

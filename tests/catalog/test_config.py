@@ -153,6 +153,15 @@ def test_a_name_that_stands_twice_in_one_file_is_told(tmp_path: Path) -> None:
     found = read(tmp_path, '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y"}}}')
     assert found.specs[0].command == "y"
     assert "c.json:2: 'a' stands twice" in told(found)
+    assert "'command' stands twice" in told(read(tmp_path, '{"servers": {"a": {"command": "x", "command": "y"}}}'))
+
+
+def test_remarks_among_the_entries_are_passed_over(tmp_path: Path) -> None:
+    """`_comment` beside servers is none; a null root is as good as no root."""
+    assert list(named(read(tmp_path, {"mcpServers": {"_comment": "x", "a": {"command": "x"}}}))) == ["a"]
+    assert not read(tmp_path, {"mcpServers": None}).specs
+    mixed = {"a": {"command": "x"}, "theme": {"colour": "red"}}
+    assert list(named(read(tmp_path, mixed))) == ["a"]
 
 
 def test_settings_come_as_layers_and_may_decide_the_limits(tmp_path: Path) -> None:

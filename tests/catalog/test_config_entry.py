@@ -303,3 +303,15 @@ def test_problems_say_where_what_and_how_to_mend_it() -> None:
     values: list[Any] = [None, [], 3, True]
     assert ["null" in fault(values[0]), "a list" in fault(values[1]), "a number" in fault(values[2])] == [True] * 3
     assert "a truth value" in fault(values[3])
+
+
+@pytest.mark.case("A1")
+def test_secrets_written_into_the_arguments_are_masked_too() -> None:
+    """They were not given by a variable, and are secrets all the same."""
+    assert "hunter2!" in read({"command": "x", "args": ["--api-key", "hunter2!"]})[0].secrets
+
+
+def test_nothing_given_is_nothing() -> None:
+    """A null for a list or an object means an empty one."""
+    spec, problems = read({"command": "x", "env": None, "args": None})
+    assert (spec.args, spec.env, problems) == ((), {}, [])

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from anyact_server.catalog.config_secrets import header_secrets, is_secret, url_fault, url_secrets
+from anyact_server.catalog.config_secrets import argument_secrets, header_secrets, is_secret, url_fault, url_secrets
 
 
 @pytest.mark.parametrize("value", ["true", "False", "debug", "production", "8080", "utf-8", "", "abc", "1.5"])
@@ -45,3 +45,26 @@ def test_faults_of_urls_never_repeat_the_url() -> None:
         assert fault is not None
         assert "secret" not in "".join(part or "" for part in fault)
     assert url_fault("https://[::1]:80/x?y#z") is None
+
+
+@pytest.mark.case("A1")
+@pytest.mark.parametrize(
+    ("args", "secrets"),
+    [
+        (["--api-key", "hunter2!"], {"hunter2!"}),
+        (["--token=hunter2!", "x"], {"hunter2!"}),
+        (["API_KEY=hunter2!"], {"hunter2!"}),
+        (["--password", "--verbose", "word"], set()),
+        (["--header", "Authorization: Bearer hunter2!"], {"Bearer hunter2!", "hunter2!"}),
+        (["-H", "X-Key:hunter2!"], {"hunter2!", "X-Key:hunter2!"}),
+        (["postgresql://me:pa55@db/x"], {"pa55", "me:pa55", "bWU6cGE1NQ=="}),
+        (["--url", "https://h/?sig=hunter2!"], {"hunter2!"}),
+        (["sk-1a2b3c4d5e6f7a8b9c0d"], {"sk-1a2b3c4d5e6f7a8b9c0d"}),
+        (["-y", "@modelcontextprotocol/server-filesystem@2025.8.31", "/home/me/documents2024"], set()),
+        (["mcp-server-git", "--repository", "/work/repo", "--port", "8080", "--mode=auto"], set()),
+        (["a://[", "b://x\u2100y"], set()),
+    ],
+)
+def test_secrets_among_arguments_are_told_from_other_words(args: list[str], secrets: set[str]) -> None:
+    """By the flag in front, by the form of a header or URL, and by the look of a key."""
+    assert set(argument_secrets(args)) == secrets

@@ -142,6 +142,30 @@ def test_a_sound_schema_is_shown_as_it_is() -> None:
     assert repair(schema).shown is schema
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "object", "properties": []},
+        {"type": "object", "properties": {}, "required": "a"},
+        {"type": "object", "properties": {}, "required": []},
+        {"type": "object", "properties": {}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a", "a"]},
+        {"type": "object", "additionalProperties": {}},
+        {"type": "string", "items": {"type": "null"}},
+        {"type": "array", "items": []},
+        {"type": "array"},
+        {"type": ["string"]},
+        {"type": "string", "minimum": 1, "exclusiveMinimum": True},
+        {"anyOf": []},
+        True,
+    ],
+)
+def test_whatever_may_need_repair_is_not_taken_for_plain(part: Json) -> None:
+    """The quick look lets through only what surely is fine."""
+    assert not is_plain({"type": "object", "properties": {"p": part}})
+    shown({"type": "object", "properties": {"p": part}})
+
+
 S2 = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "Args",
