@@ -109,14 +109,17 @@ def escape(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def part_value(result: Json, part: JsonObject) -> str | bytes:
-    """The text or the bytes of a named part."""
+def part_value(result: Json, part: JsonObject) -> Json | bytes:
+    """The value, the text or the bytes of a named part."""
     if part["pointer"] == ALL_TEXTS:
         whole: Json = "\n".join(read_content(result).texts)
     else:
         whole = at_pointer(result, part["pointer"])
     if "inner" in part:
         whole = at_pointer(parse_json(whole), part["inner"])
+    if not part.get("binary") and "start" not in part:
+        value = parse_json(whole) if isinstance(whole, str) and part.get("mime") == "application/json" else None
+        return whole if value is None else value
     text = whole if isinstance(whole, str) else compact(whole)
     if "start" in part:
         text = text[part["start"] : part["end"]]

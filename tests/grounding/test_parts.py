@@ -139,6 +139,8 @@ def test_parts_are_texts_spans_and_bytes() -> None:
     inner = {"pointer": "/content/1/text", "inner": "/x/y", "binary": True}
     assert part_value(result, inner) == b"\x00\x01\x02"
     assert part_value(result, {"pointer": "/content/0", "binary": True}) == '{"type":"text","text":"ab AAEC cd"}'
+    assert part_value(result, {"pointer": "/content/0"}) == result["content"][0]
+    assert part_value(result, {"pointer": "/content/1/text", "mime": "application/json"}) == {"x": {"y": "AAEC"}}
     assert part_value(result, {"pointer": "/content/*"}) == 'ab AAEC cd\n{"x": {"y": "AAEC"}}'
     uri = {"content": [{"type": "text", "text": "data:a/b;base64,AAEC"}]}
     assert part_value(uri, {"pointer": "/content/0/text", "start": 0, "end": 20, "binary": True}) == b"\x00\x01\x02"

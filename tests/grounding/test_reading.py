@@ -220,6 +220,20 @@ def test_a_difference_of_texts_is_by_line(ground: Ground) -> None:
     assert shown.text
 
 
+def test_parts_are_read_like_results_of_their_own(ground: Ground) -> None:
+    """Structured content beside a text, JSON in one of several texts: by path, by page, as values."""
+    beside = ground.observe({"content": [{"type": "text", "text": "words"}], "structuredContent": {"rows": ROWS}})
+    (gap,) = beside.elided
+    assert gap.handle == f"{beside.handle}.data"
+    assert reader(ground, gap.handle)("jsonpath", gap.pointer, offset=2000, limit=2).data == ROWS[2000:2002]
+    texts = [{"type": "text", "text": text} for text in (LOG, json.dumps(ROWS))]
+    several = ground.observe({"content": texts})
+    log, rows = (gap.handle or "" for gap in several.elided)
+    assert reader(ground, log)(offset=59_999).text.endswith("line 59999 went well")
+    assert reader(ground, rows)(offset=2999).data == ROWS[2999:]
+    assert ground.grounder.value(rows, LOCAL) == ROWS
+
+
 def test_nobody_else_reads(ground: Ground) -> None:
     """Nor by a difference to somebody's handle."""
     handle = ground.observe(text_result(LOG)).handle or ""
