@@ -191,9 +191,7 @@ def _head(answer: SearchAnswer) -> str:
         )
     shown = len(answer.hits)
     total = max(answer.total, shown)
-    return (
-        f"{shown} of {total} actions that fit, best first. Call one by id: call_action, or query_action if read-only."
-    )
+    return f"{shown} of {total} hits, best first. Call one by its id: call_action, or query_action if read-only."
 
 
 def _tail(answer: SearchAnswer, notes: Sequence[str]) -> str:
