@@ -33,6 +33,9 @@ INPUT_REQUIRED = "input_required"
 METHOD_NOT_FOUND = -32601
 REQUEST_TIMEOUT = -32001
 OVERLOADED = -32000
+PATIENCE = 0.98
+"""Share of the time for a question after which its call is cancelled: a little before the connection to the server
+gives up the question by itself, and the call with nobody waiting for it would go on."""
 ABILITY_OF: Mapping[str, str] = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -181,7 +184,7 @@ class _Held(Generic[T]):
         self.questions[key] = question
         self.stir()
         try:
-            with anyio.move_on_after(self._question_s):
+            with anyio.move_on_after(self._question_s * PATIENCE):
                 await question.answered.wait()
         finally:
             self.questions.pop(key, None)
