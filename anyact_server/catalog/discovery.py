@@ -6,13 +6,12 @@ with growing pauses as long as nothing is known of it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import anyio
 from anyio.abc import TaskGroup
 
-from anyact_server.errors import DownstreamError, RemoteError, UnknownServer
+from anyact_server.errors import DownstreamError, RemoteError, StorageError, UnknownServer
 from anyact_server.interfaces import Catalog, Downstreams, ServerEvent
 from anyact_server.telemetry import logger
 from anyact_server.types import CatalogChange, ServerSpec
@@ -34,21 +33,38 @@ def worth_reading(spec: ServerSpec) -> bool:
 
 
 class Discovery:
-    """Reads servers in the background, one read at a time per server."""
+    """Reads servers in the background, one read at a time per server.
 
-    def __init__(self, catalog: Catalog, downstreams: Downstreams, *, refresh_s: float = 3600.0) -> None:
+    Args:
+        catalog: what is kept true.
+        downstreams: what is read.
+        refresh_s: servers that are up are read again after so many seconds.
+        pause: seconds to wait before a server that was never seen is tried again, by its failures in a row.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        downstreams: Downstreams,
+        *,
+        refresh_s: float = 3600.0,
+        pause: Callable[[int], float] = pause_after,
+    ) -> None:
         self._catalog = catalog
         self._downstreams = downstreams
         self._refresh_s = refresh_s
-        self._send, self._receive = anyio.create_memory_object_stream[str](math.inf)
+        self._pause = pause
+        self._wanted: dict[str, None] = {}
+        self._wake: anyio.Event | None = None
         self._reading: set[str] = set()
         self._again: set[str] = set()
         self._failures: dict[str, int] = {}
 
     def want(self, servers: Iterable[str]) -> None:
         """Ask for servers to be read soon; asking again while one is being read reads it once more afterwards."""
-        for server in servers:
-            self._send.send_nowait(server)
+        self._wanted.update(dict.fromkeys(servers))
+        if self._wake is not None:
+            self._wake.set()
 
     def want_unseen(self) -> None:
         """Ask for every server that can be read and never was."""
@@ -61,14 +77,23 @@ class Discovery:
             self.want_unseen()
             async with anyio.create_task_group() as group:
                 group.start_soon(self._revisit)
-                async for server in self._receive:
-                    if server in self._reading:
-                        self._again.add(server)
-                    else:
-                        self._reading.add(server)
-                        group.start_soon(self._read, server, group)
+                while True:
+                    self._wake = anyio.Event()
+                    self._start(group)
+                    await self._wake.wait()
         finally:
+            self._wake = None
             stop()
+
+    def _start(self, group: TaskGroup) -> None:
+        """Begin to read whatever is wanted."""
+        wanted, self._wanted = self._wanted, {}
+        for server in wanted:
+            if server in self._reading:
+                self._again.add(server)
+            else:
+                self._reading.add(server)
+                group.start_soon(self._read, server, group)
 
     async def refresh(self, server: str) -> CatalogChange:
         """Read one server now and make what it offers current.
@@ -100,11 +125,11 @@ class Discovery:
             self._failures.pop(server, None)
         except UnknownServer:
             self._failures.pop(server, None)
-        except (DownstreamError, RemoteError) as error:
+        except (DownstreamError, RemoteError, StorageError) as error:
             LOG.info("%s could not be read: %s", server, error)
             self._failures[server] = self._failures.get(server, 0) + 1
             if self._unseen(server):
-                group.start_soon(self._read_later, server, pause_after(self._failures[server]))
+                group.start_soon(self._read_later, server, self._pause(self._failures[server]))
         finally:
             self._reading.discard(server)
         if server in self._again:
