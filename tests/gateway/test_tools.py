@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from anyact_server.gateway.render import compact, description
 from anyact_server.gateway.tools import (
     CEILING_BYTES,
     NAMES,
@@ -130,3 +131,18 @@ def test_an_action_as_a_tool_keeps_its_annotations_and_extras() -> None:
     assert shown["_meta"] == {"x": 1}
     assert "execution" not in shown
     assert "annotations" not in shown_as_tool(action("a", "c"))
+
+
+@pytest.mark.case("S2")
+def test_the_shown_schema_is_passed_whole() -> None:
+    """Definitions, their references and every root keyword stay together, in lists and in descriptions."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/A", "description": "which"}},
+        "required": ["a"],
+        "$defs": {"A": {"type": "string"}, "unused": {"type": "null"}},
+        "additionalProperties": False,
+    }
+    shown = action("s", "a", schema=schema)
+    assert shown_as_tool(shown)["inputSchema"] == schema
+    assert compact(schema) in description(shown, None)
