@@ -21,13 +21,17 @@ from anyact_server.access import Rules, Tokens
 from anyact_server.catalog import HomeLock, Site
 from anyact_server.gateway import (
     FrontServer,
+    Gate,
+    Guard,
     HomeSocket,
     Parts,
     RelayServer,
     Remembered,
     TransparentEndpoints,
     http_app,
+    listen_check,
     listening,
+    rest_routes,
     serve_http,
     serve_stdio,
 )
@@ -150,6 +154,7 @@ def over_http(options: Options, host: str, port: int, allow_hosts: Sequence[str]
     if given:
         MASK.protect([given])
     tokens = Tokens(site.home, given={"environment": given} if given else {})
+    listen_check(host, tokens_exist=tokens.exist())
     with holding(site, f"http://{host}:{port}/mcp"):
         run_async(partial(_http, site, tokens, host, port, allow_hosts, allow_origins))
 
@@ -186,11 +191,11 @@ async def _http(
         tokens,
         site.settings,
         health=server.health,
-        extra_routes=endpoints.routes(),
+        extra_routes=[*endpoints.routes(), *rest_routes(instance.ready, site.settings)],
         running=[instance.running, endpoints.running],
     )
     note(f"serving MCP at http://{_shown(host)}:{bound}/mcp, REST at http://{_shown(host)}:{bound}/v1")
-    await serve_http(web, sock)
+    await serve_http(Guard(web, Gate(host, allow_hosts, allow_origins)), sock)
 
 
 def _shown(host: str) -> str:

@@ -9,11 +9,13 @@ turns their values into what a client reads.
 
 from .callers import ClientCaller
 from .front import Front
+from .guard import Gate, Guard, listen_check
 from .home_socket import HomeSocket
 from .http import Identified, McpEndpoint, both, http_app, listening, serve_http
 from .parts import Parts, Ready, Runs, ready
 from .relay import RelayServer
 from .remembered import Remembered
+from .rest import rest_routes
 from .server import FrontServer
 from .stdio import serve_stdio
 from .transparent import TransparentEndpoints
@@ -22,6 +24,8 @@ __all__ = [
     "ClientCaller",
     "Front",
     "FrontServer",
+    "Gate",
+    "Guard",
     "HomeSocket",
     "Identified",
     "McpEndpoint",
@@ -33,8 +37,10 @@ __all__ = [
     "TransparentEndpoints",
     "both",
     "http_app",
+    "listen_check",
     "listening",
     "ready",
+    "rest_routes",
     "serve_http",
     "serve_stdio",
 ]
