@@ -161,14 +161,7 @@ def supported_versions(data: object) -> list[str]:
 
 async def _discover(ask: Asking, server: str) -> Agreement:
     version = LATEST_MODERN_VERSION
-    try:
-        result = await ask("server/discover", _envelope(version), _headers("server/discover", version))
-    except RemoteError as error:
-        mutual = [v for v in MODERN_PROTOCOL_VERSIONS if v in supported_versions(error.data)]
-        if error.code != UNSUPPORTED_VERSION or not mutual or mutual[-1] == version:
-            raise
-        version = mutual[-1]
-        result = await ask("server/discover", _envelope(version), _headers("server/discover", version))
+    result = await ask("server/discover", _envelope(version), _headers("server/discover", version))
     offered = result.get("supportedVersions")
     if not isinstance(offered, list) or not any(v in MODERN_PROTOCOL_VERSIONS for v in offered):
         raise RemoteError(INVALID_PARAMS, "the server offers no version of the new era", server=server)

@@ -64,7 +64,7 @@ class HttpWire:
     @asynccontextmanager
     async def connected(self, sink: Sink) -> AsyncIterator[None]:
         self._sink = sink
-        self._courier = Courier(self._spec, await self._clients.for_server(self._spec))
+        self._courier = await self._clients.courier(self._spec, sink)
         async with anyio.create_task_group() as group:
             self._group = group
             try:

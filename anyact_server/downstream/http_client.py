@@ -20,7 +20,7 @@ from anyact_server.types import Kind, ServerSpec
 
 from .guard import GuardedTransport, checked, proxied
 from .http_rules import next_url
-from .wire import Unreachable
+from .wire import Sink, Unreachable
 
 LOG = logger("downstream")
 CONNECT_S = 10.0
@@ -43,6 +43,16 @@ class Clients:
         async with self._stack:
             yield
         self._clients.clear()
+
+    async def courier(self, spec: ServerSpec, sink: Sink) -> Courier:
+        """Who carries the requests of one connection to a server.
+
+        Raises:
+            Unreachable: as `for_server`, or a configured header cannot be sent.
+        """
+        if not spec.verify_tls:
+            sink.warn("is trusted whatever certificate it shows: certificates are not checked (`verify_tls` is false)")
+        return Courier(spec, await self.for_server(spec))
 
     async def for_server(self, spec: ServerSpec) -> httpx2.AsyncClient:
         """The client for a server.

@@ -42,7 +42,7 @@ class SseWire:
 
     @asynccontextmanager
     async def connected(self, sink: Sink) -> AsyncIterator[None]:
-        self._courier = Courier(self._spec, await self._clients.for_server(self._spec))
+        self._courier = await self._clients.courier(self._spec, sink)
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen, sink)
             try:

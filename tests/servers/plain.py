@@ -16,7 +16,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
@@ -35,6 +35,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from .certificates import Certificates
 
 Context = ServerRequestContext[Any, Any]
 Arguments = dict[str, Any]
@@ -424,12 +427,16 @@ def web(server: Plain, era: str = "auto", *, json_response: bool = False) -> ASG
 
 
 @contextlib.asynccontextmanager
-async def listening(app: ASGIApp, *, port: int = 0) -> AsyncIterator[int]:
-    """Serve an application on a loopback port while the block runs; gives the port."""
+async def listening(app: ASGIApp, *, port: int = 0, tls: Certificates | None = None) -> AsyncIterator[int]:
+    """Serve an application on a loopback port while the block runs; gives the port.
+
+    With `tls` it shows that certificate.
+    """
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(("127.0.0.1", port))
-        config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, ws="none")
+        shown = {"ssl_certfile": tls.certificate, "ssl_keyfile": tls.key} if tls else {}
+        config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, ws="none", **shown)  # type: ignore[arg-type]
         web_server = uvicorn.Server(config)
         web_server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         sock.listen(128)
