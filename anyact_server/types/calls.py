@@ -47,8 +47,8 @@ class Verdict:
 class Outcome:
     """One call as the ledger remembers it; `at` is seconds since the epoch, `seconds` the time the downstream took.
 
-    `seconds` is 0 where the time says nothing of the action, as when its server had to be started first. `sent` is False when the call surely never reached the server: that says something of the server, nothing of the
-    action.
+    `seconds` is 0 where the time says nothing of the action, as when its server had to be started first. `sent` is
+    False when the call surely never reached the server: that says something of the server, nothing of the action.
     """
 
     action: str
