@@ -19,7 +19,6 @@ from .twins import READ_ONLY, action
 
 pytestmark = pytest.mark.anyio
 both_clients = pytest.mark.parametrize("client", ERAS)
-both_servers = pytest.mark.parametrize("server", ERAS)
 DONE = {"content": [{"type": "text", "text": "done"}]}
 SURE = {"message": "sure?", "requestedSchema": {"type": "object"}}
 
@@ -431,83 +430,3 @@ async def test_an_unknown_level_is_refused() -> None:
     async with scene() as world, world.client(LEGACY) as peer:
         with pytest.raises(MCPError, match="debug"):
             await peer.request("logging/setLevel", {"level": "loud"})
-
-
-# --- news
-
-
-@pytest.mark.case("G2")
-@both_servers
-async def test_changed_lists_reach_clients_of_both_eras(server: str) -> None:
-    """Unasked over an older client's connection, over its stream to a modern one; each in its own words, once."""
-    async with (
-        scene(era=server) as world,
-        world.client(LEGACY) as old,
-        world.client(MODERN) as new,
-        anyio.create_task_group() as group,
-    ):
-        wanted = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": []}}
-        group.start_soon(new.request, "subscriptions/listen", wanted)
-        [ack] = await new.hears("notifications/subscriptions/acknowledged")
-        assert ack["notifications"] == {"toolsListChanged": True}
-        world.say("tools")
-        world.say("tools")
-        world.say("prompts")
-        await old.hears("notifications/tools/list_changed")
-        await old.hears("notifications/prompts/list_changed")
-        [told] = await new.hears("notifications/tools/list_changed")
-        assert told["_meta"]
-        await anyio.wait_all_tasks_blocked()
-        assert len(old.told) == 2
-        assert len(new.told) == 2
-        group.cancel_scope.cancel()
-
-
-@both_servers
-async def test_subscribed_resources_reach_clients_of_both_eras(server: str) -> None:
-    """The server is subscribed once, for the first client, and freed by the last."""
-    answers: dict[str, Any] = {"resources/subscribe": {}, "resources/unsubscribe": {}}
-    async with scene(answers, era=server) as world, world.client(LEGACY) as old, world.client(MODERN) as new:
-        async with anyio.create_task_group() as group:
-            assert await old.request("resources/subscribe", {"uri": "a://b"}) == {}
-            assert await old.request("resources/subscribe", {"uri": "a://b"}) == {}
-            wanted = {"notifications": {"resourceSubscriptions": ["a://b", 7]}}
-            group.start_soon(new.request, "subscriptions/listen", wanted)
-            await new.hears("notifications/subscriptions/acknowledged")
-            assert world.downstreams.sent("resources/subscribe") == [{"uri": "a://b"}]
-            world.say("resource", "a://b")
-            world.say("resource", "a://c")
-            assert await old.hears("notifications/resources/updated") == [{"uri": "a://b"}]
-            [told] = await new.hears("notifications/resources/updated")
-            assert told["uri"] == "a://b"
-            assert await old.request("resources/unsubscribe", {"uri": "a://b"}) == {}
-            assert await old.request("resources/unsubscribe", {"uri": "a://b"}) == {}
-            assert world.downstreams.sent("resources/unsubscribe") == []
-            group.cancel_scope.cancel()
-        await anyio.wait_all_tasks_blocked()
-        assert world.downstreams.sent("resources/unsubscribe") == [{"uri": "a://b"}]
-
-
-async def test_a_client_that_leaves_gives_up_its_subscriptions() -> None:
-    """Nobody watches for it any more."""
-    answers: dict[str, Any] = {"resources/subscribe": {}, "resources/unsubscribe": {}}
-    async with scene(answers) as world:
-        async with world.client(LEGACY) as peer:
-            await peer.request("resources/subscribe", {"uri": "a://b"})
-        await anyio.wait_all_tasks_blocked()
-        assert world.downstreams.sent("resources/unsubscribe") == [{"uri": "a://b"}]
-
-
-async def test_a_stream_promises_only_what_the_server_tells() -> None:
-    """Changes that the server does not declare are not acknowledged, and it is not subscribed."""
-    async with (
-        scene(capabilities={"tools": {}, "prompts": {"listChanged": True}}) as world,
-        world.client(MODERN) as peer,
-        anyio.create_task_group() as group,
-    ):
-        wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": ["a://b"]}
-        group.start_soon(peer.request, "subscriptions/listen", {"notifications": wanted})
-        [ack] = await peer.hears("notifications/subscriptions/acknowledged")
-        assert ack["notifications"] == {"promptsListChanged": True}
-        assert world.downstreams.requests == []
-        group.cancel_scope.cancel()

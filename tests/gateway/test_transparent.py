@@ -18,7 +18,7 @@ from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 
 from anyact_server.errors import UnknownServer
 from anyact_server.gateway.transparent import TransparentEndpoints, serve_transparent_stdio
-from anyact_server.types import Action, Era, Principal, ServerSpec
+from anyact_server.types import Action, Era, Limits, Principal, ServerSpec
 
 from .endpoints import SETTINGS, Behind, Mode, Person, endpoints, in_memory, person_at, plain, standing
 
@@ -87,6 +87,23 @@ async def test_questions_reach_the_client_whose_call_it_is(tmp_path: Path, clien
         assert several == "answers: client_roots, greeting, user_name"
         prompt = await user.get_prompt("test_input_required_result_prompt")
         assert isinstance(prompt.messages[0].content, types.TextContent)
+
+
+@pytest.mark.case("Q1")
+async def test_a_question_that_nobody_answers_ends_its_call(tmp_path: Path) -> None:
+    """Coming back without an answer asks again; at its limit the call is cancelled, and the server serves on."""
+    spec = in_memory(era="legacy", limits=Limits(question_s=0.3))
+    async with endpoints(tmp_path, [spec]) as behind, person_at(behind.at("everything"), "auto") as user:
+        state, rounds = None, 0
+        with pytest.raises(MCPError, match="over or already answered"):
+            while True:
+                asked = await user.session.call_tool(
+                    "test_elicitation", {"message": "?"}, request_state=state, allow_input_required=True
+                )
+                assert isinstance(asked, types.InputRequiredResult)
+                state, rounds = asked.request_state, rounds + 1
+        assert rounds > 1
+        assert said(await user.call_tool("test_simple_text", {})).startswith("This is")
 
 
 @pytest.mark.case("T2")
