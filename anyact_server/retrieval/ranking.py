@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,10 +20,14 @@ Floats = NDArray[np.float32]
 
 DEPTH = 150
 """Candidates that each way of searching gives for one intent."""
-KEPT = 200
+KEPT = 100
 """Candidates of one intent that are ranked, and how far its pages reach."""
 COPIES = 2
 """How many copies of one action on several servers are shown as hits of their own; further ones are named."""
+TWIN_CHARACTERS = 160
+"""Characters of a description by which copies are known."""
+WHY_CHARACTERS = 400
+"""Characters of a description that are looked through for a hit's reasons."""
 AHEAD = 5
 """Places behind a page that are also cleared of copies, for the neighbours named below it."""
 DISTRUST = 0.4
@@ -60,7 +65,9 @@ def candidates(state: State, intent: str, vectors: Floats | None, mask: Mask) ->
     if vectors is not None and len(rows):
         likeness = fusion.meaning(state.cosines(vectors, rows))
     scores = fusion.confidence(fusion.blend(keyword[rows], state.server_scores(keyword)[rows], likeness, state.spread))
-    names = np.fromiter((named.get(row, 0) for row in rows.tolist()), np.int64, len(rows))
+    names = np.zeros(len(rows), np.int64)
+    for row, how in named.items():
+        names[np.searchsorted(rows, row)] = how
     return [
         Candidate(
             row=int(rows[at]),
@@ -101,9 +108,9 @@ def trusted(candidate: Candidate, estimate: Estimate | None) -> float:
     return candidate.score * (1.0 - DISTRUST * (1.0 - min(max(estimate.success, 0.0), 1.0)))
 
 
-def twin_key(action: Action) -> tuple[str, str]:
-    """Equal for actions that are the same thing on several servers: name and first words of the description."""
-    return compact(action.name), " ".join(terms(action.description)[:24])
+def twin_text(action: Action) -> str:
+    """Equal, and not empty, for actions of one name that do the same on several servers."""
+    return " ".join(terms(action.description[:TWIN_CHARACTERS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +165,23 @@ def _trusted(
 
 def _folded(state: State, placed: Sequence[Placed], wanted: int) -> list[Placed]:
     """The order with copies of one action beyond `COPIES` folded into the first of them, over the first `wanted`."""
-    first: dict[tuple[str, str], int] = {}
-    counts: dict[tuple[str, str], int] = {}
+    names = [compact(state.action(one.candidate.row).name) for one in placed[: 2 * wanted]]
+    often = {name for name, count in Counter(names).items() if count > COPIES}
+    groups: dict[tuple[str, str], list[int]] = {}
     kept: list[Placed] = []
     for at, one in enumerate(placed):
-        if len(kept) >= wanted:
+        if at >= len(names) or len(kept) >= wanted:
             return [*kept, *placed[at:]]
-        action = state.action(one.candidate.row)
-        key = twin_key(action)
-        counts[key] = counts.get(key, 0) + 1
-        if counts[key] <= COPIES or one.candidate.named == 2 or not key[1]:
-            first.setdefault(key, len(kept))
-            kept.append(one)
-            continue
-        head = kept[first[key]]
-        kept[first[key]] = replace(head, twins=(*head.twins, action.id))
+        if names[at] in often and one.candidate.named < 2:
+            action = state.action(one.candidate.row)
+            text = twin_text(action)
+            group = groups.setdefault((names[at], text), [])
+            group.append(len(kept))
+            if text and len(group) > COPIES:
+                head = kept[group[0]]
+                kept[group[0]] = replace(head, twins=(*head.twins, action.id))
+                continue
+        kept.append(one)
     return kept
 
 
@@ -195,7 +204,7 @@ def _why(action: Action, placed: Placed, intents: Sequence[str], estimate: Estim
         reasons.append("named exactly" if one.named == 2 else "named")
     wanted = [intents[at] for at in placed.intents] or intents
     said = {term for intent in wanted for term in query_terms(intent)}
-    for label, text in (("name", f"{action.name} {action.title or ''}"), ("text", action.description[:2000])):
+    for label, text in (("name", f"{action.name} {action.title or ''}"), ("text", action.description[:WHY_CHARACTERS])):
         shared = [term for term in dict.fromkeys(terms(text)) if term in said]
         if shared:
             reasons.append(f"{label} has {', '.join(shared[:4])}")

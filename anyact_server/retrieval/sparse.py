@@ -7,9 +7,9 @@ sum is saturated once.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ WEIGHTS = (2.0, 1.0, 1.0, 0.4, 0.2)
 """Weights of the fields in the order of `documents.FIELDS`; found on the development sets, see docs/retrieval.md."""
 LENGTH = (0.4, 0.3, 0.75, 0.75, 0.75)
 """b of BM25 per field: how far a long field is held against its terms."""
+BLOCK = 4096
+"""Documents whose postings are counted at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,24 @@ class Postings:
                 scores[self.rows[part]] += self.impacts[part] * np.float32(weight)
 
 
-def _counted(vocabulary: dict[str, int], column: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The term numbers of one field of all documents end to end, and the length of each document's field."""
-    lists = [terms(text) for text in column]
-    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-    numbers = np.fromiter(
-        (vocabulary.setdefault(term, len(vocabulary)) for term in chain.from_iterable(lists)),
-        np.int64,
-        int(lengths.sum()),
-    )
-    return numbers, lengths
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One field of all documents: the term numbers end to end, and where each document's begin."""
+
+    numbers: Ints
+    ends: NDArray[np.int64]
+
+    def block(self, first: int, last: int) -> tuple[Ints, NDArray[np.int64]]:
+        """The term numbers of documents `first` to `last`, and how many each has."""
+        return self.numbers[self.ends[first] : self.ends[last]], np.diff(self.ends[first : last + 1])
+
+
+def _column(vocabulary: dict[str, int], texts: Iterable[str]) -> _Column:
+    numbers, ends = array("i"), array("q", [0])
+    for text in texts:
+        numbers.extend([vocabulary.setdefault(term, len(vocabulary)) for term in terms(text)])
+        ends.append(len(numbers))
+    return _Column(np.frombuffer(numbers, np.int32), np.frombuffer(ends, np.int64))
 
 
 def build(documents: Sequence[Sequence[str]], averages: tuple[float, ...] | None = None) -> Postings:
@@ -77,42 +87,40 @@ def build(documents: Sequence[Sequence[str]], averages: tuple[float, ...] | None
             here when not given.
     """
     vocabulary: dict[str, int] = {}
-    count = len(documents)
-    rows_of: list[NDArray[np.int64]] = []
-    terms_of: list[NDArray[np.int64]] = []
-    weights_of: list[NDArray[np.float64]] = []
-    measured: list[float] = []
-    for field, (weight, slope) in enumerate(zip(WEIGHTS, LENGTH, strict=True)):
-        numbers, lengths = _counted(vocabulary, [document[field] for document in documents])
-        filled = int(np.count_nonzero(lengths))
-        average = averages[field] if averages else float(lengths.sum() / filled if filled else 1.0)
-        measured.append(average)
-        share = weight / (1.0 - slope + slope * lengths / max(average, 1e-9))
-        rows_of.append(np.repeat(np.arange(count, dtype=np.int64), lengths))
-        terms_of.append(numbers)
-        weights_of.append(np.repeat(share, lengths))
-    return _assemble(
-        count, vocabulary, np.concatenate(rows_of), np.concatenate(terms_of), np.concatenate(weights_of), measured
+    columns = [_column(vocabulary, (document[field] for document in documents)) for field in range(len(WEIGHTS))]
+    means = averages or tuple(
+        len(column.numbers) / max(int(np.count_nonzero(np.diff(column.ends))), 1) for column in columns
     )
-
-
-def _assemble(
-    count: int,
-    vocabulary: dict[str, int],
-    rows: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    averages: Iterable[float],
-) -> Postings:
-    cells, inverse = np.unique(numbers * max(count, 1) + rows, return_inverse=True)
-    frequency = np.bincount(inverse, weights=weights, minlength=len(cells))
-    held = cells // max(count, 1)
+    blocks = [
+        _block(columns, means, first, min(first + BLOCK, len(documents))) for first in range(0, len(documents), BLOCK)
+    ]
+    numbers = np.concatenate([block[0] for block in blocks]) if blocks else np.zeros(0, np.int32)
+    order = np.argsort(numbers, kind="stable")
     starts = np.zeros(len(vocabulary) + 1, np.int64)
-    np.cumsum(np.bincount(held, minlength=len(vocabulary)), out=starts[1:])
-    impacts = frequency * (SATURATION + 1.0) / (SATURATION + frequency)
+    np.cumsum(np.bincount(numbers, minlength=len(vocabulary)), out=starts[1:])
     return Postings(
-        count, vocabulary, starts, (cells % max(count, 1)).astype(np.int32), impacts.astype(np.float32), tuple(averages)
+        count=len(documents),
+        terms=vocabulary,
+        starts=starts,
+        rows=np.concatenate([block[1] for block in blocks])[order] if blocks else np.zeros(0, np.int32),
+        impacts=np.concatenate([block[2] for block in blocks])[order] if blocks else np.zeros(0, np.float32),
+        averages=means,
     )
+
+
+def _block(columns: Sequence[_Column], means: Sequence[float], first: int, last: int) -> tuple[Ints, Ints, Floats]:
+    """Term, row and impact of every posting of some documents; a block at a time keeps the memory of building low."""
+    cells: list[NDArray[np.int64]] = []
+    weights: list[NDArray[np.float64]] = []
+    for column, mean, weight, slope in zip(columns, means, WEIGHTS, LENGTH, strict=True):
+        numbers, lengths = column.block(first, last)
+        rows = np.repeat(np.arange(first, last, dtype=np.int64), lengths)
+        cells.append((numbers.astype(np.int64) << 32) | rows)
+        weights.append(np.repeat(weight / (1.0 - slope + slope * lengths / max(mean, 1e-9)), lengths))
+    held, inverse = np.unique(np.concatenate(cells), return_inverse=True)
+    frequency = np.bincount(inverse, weights=np.concatenate(weights), minlength=len(held))
+    impacts = frequency * (SATURATION + 1.0) / (SATURATION + frequency)
+    return (held >> 32).astype(np.int32), (held & 0xFFFFFFFF).astype(np.int32), impacts.astype(np.float32)
 
 
 def rarity(documents: int, frequency: int) -> float:
