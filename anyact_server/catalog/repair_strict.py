@@ -37,7 +37,7 @@ def strict(node: Json) -> dict[str, Any]:
     if not isinstance(node, dict):
         return {}
     shown = mapped(_with_required_of_properties(node), strict)
-    for mend in (_type, _required, _tuple, _dependencies, _bounds, _items, _type_of_values, _missing_properties):
+    for mend in (_type, _type_of_values, _required, _tuple, _dependencies, _bounds, _items, _missing_properties):
         mend(shown)
     return shown
 

@@ -32,7 +32,7 @@ from anyact_server.catalog.repair_strict import strict
         ({"enum": [1, 1.5]}, {"enum": [1, 1.5], "type": "number"}),
         ({"const": True}, {"const": True, "type": "boolean"}),
         ({"const": None}, {"const": None, "type": "null"}),
-        ({"const": []}, {"const": [], "type": "array"}),
+        ({"const": []}, {"const": [], "type": "array", "items": {}}),
         ({"enum": "a"}, {"enum": "a"}),
         ({"required": True, "type": "string"}, {"type": "string"}),
         ({"required": ["a", "a", 3]}, {"required": ["a"]}),
