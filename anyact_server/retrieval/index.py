@@ -38,6 +38,8 @@ STEP = 64
 """Texts encoded between two looks at whether to stop."""
 FIRST_PART = 256
 """Vectors after which meaning is searched for the first time; then at each doubling."""
+INLINE = 32
+"""Missing vectors up to which a change waits for them: about a third of a second."""
 RETRY_S = 30.0
 """Pause before vectors that could not be computed are tried again."""
 
@@ -53,6 +55,8 @@ class Index:
         folder: where the index itself is kept between runs; nowhere when None.
         prebuilt: index folders made elsewhere, read only; their rows are taken over where they still fit.
         progress: told how many of how many texts are encoded.
+        background: whether `rebuild` and `update` leave more than a few vectors to a thread of its own and return as
+            soon as keyword search is right; else they return when every vector is there.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Index:
         folder: Path | None = None,
         prebuilt: Sequence[Path] = (),
         progress: Progress | None = None,
+        background: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.guard = Guard(encoder, monotonic=monotonic)
@@ -71,6 +76,7 @@ class Index:
         self._folder = folder
         self._prebuilt = tuple(prebuilt)
         self._progress = progress
+        self._background = background
         self._state = State()
         self._writing = threading.Lock()
         self._encoding = threading.Lock()
@@ -143,7 +149,7 @@ class Index:
             gone = [name for name, action in now.items() if action is None and name in state.rows]
             if fresh or gone:
                 self._state = self._joined(self._with(state, fresh, gone))
-        self._encode_waiting()
+        self._encode()
 
     def rebuild(self, actions: Sequence[Action]) -> None:
         """Index exactly these actions, taking over what is already indexed of them, here or in a folder.
@@ -164,7 +170,7 @@ class Index:
                 self._state = self._with(State(), list(wanted.values()), ())
             else:
                 self._state = self._joined(self._with(state.holding(wanted), fresh, gone))
-        self._encode_waiting()
+        self._encode()
         if fresh or gone:
             self.save()
 
@@ -173,6 +179,11 @@ class Index:
         if self._folder is not None:
             with self._writing:
                 folders.write(self._folder, self._state, self._digest)
+
+    def export(self, folder: Path) -> folders.Info:
+        """Write the index with its actions to a folder that serves elsewhere. Raises StorageError."""
+        with self._writing:
+            return folders.write(folder, self._state, self._digest, with_actions=True)
 
     def close(self) -> None:
         """Stop encoding, write the index, close the vector store."""
@@ -227,6 +238,21 @@ class Index:
         rows = {key: row for (row, _), key in zip(kept, keys, strict=True) if key not in known}
         found = state.vectors(np.fromiter(rows.values(), np.int64, len(rows)))
         self._store.put({key: found[at] for at, key in enumerate(rows) if at in found})
+
+    def _encode(self) -> None:
+        """Compute the vectors that are missing, here or, where that takes long, beside the caller."""
+        if self._background and self._state.waiting > INLINE:
+            self._beside(self._encode_and_save)
+        else:
+            self._encode_waiting()
+
+    def _encode_and_save(self) -> None:
+        self._encode_waiting()
+        if not self._stopped.is_set():
+            self.save()
+
+    def _beside(self, work: Callable[[], None]) -> None:
+        threading.Thread(target=work, name="anyact-vectors", daemon=True).start()
 
     def _encode_waiting(self) -> None:
         """Compute every vector that is missing; does nothing while another thread is at it."""
@@ -305,4 +331,4 @@ class Index:
         """Try again, beside the searches, to compute the vectors that are missing."""
         if self._monotonic() >= self._next_try and not self._encoding.locked():
             self._next_try = self._monotonic() + RETRY_S
-            threading.Thread(target=self._encode_waiting, name="anyact-vectors", daemon=True).start()
+            self._beside(self._encode_and_save)

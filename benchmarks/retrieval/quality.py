@@ -11,6 +11,8 @@ import numpy as np
 from anyact_server.evaluation.retrieval import Labelled, Report, difference, evaluate, read_actions, read_requests
 from anyact_server.interfaces import Encoder, Searcher
 from anyact_server.retrieval import Index, VectorStore
+from anyact_server.retrieval.documents import encoded_text
+from anyact_server.retrieval.vectors import text_key
 from anyact_server.types import Action
 from benchmarks.report import say
 
@@ -54,9 +56,6 @@ def contenders(actions: Sequence[Action], encoder: Encoder, store: VectorStore) 
 
 def vectors(actions: Sequence[Action], encoder: Encoder, store: VectorStore) -> np.typing.NDArray[np.float32]:
     """The vectors of the actions in the product's text form, from the store where it has them."""
-    from anyact_server.retrieval.documents import encoded_text
-    from anyact_server.retrieval.vectors import text_key
-
     keys = [text_key(encoder.digest, encoded_text(action)) for action in actions]
     known = store.get(keys)
     return np.stack([known[key] for key in keys])

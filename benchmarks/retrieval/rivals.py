@@ -24,16 +24,22 @@ class Plain:
     def __init__(self, text: Callable[[Action], str]) -> None:
         self._text = text
         self._actions: Sequence[Action] = ()
-        self._counts: list[Counter[str]] = []
-        self._frequency: Counter[str] = Counter()
-        self._average = 1.0
+        self._postings: dict[str, tuple[NDArray[np.int64], Floats]] = {}
 
     def rebuild(self, actions: Sequence[Action]) -> None:
         """Index exactly these actions."""
         self._actions = actions
-        self._counts = [Counter(words(self._text(action))) for action in actions]
-        self._frequency = Counter(word for count in self._counts for word in count)
-        self._average = sum(count.total() for count in self._counts) / max(len(actions), 1)
+        counts = [Counter(words(self._text(action))) for action in actions]
+        average = sum(count.total() for count in counts) / max(len(actions), 1)
+        found: dict[str, list[tuple[int, float]]] = {}
+        for row, count in enumerate(counts):
+            slope = 1.5 * (0.25 + 0.75 * count.total() / average)
+            for word, times in count.items():
+                found.setdefault(word, []).append((row, times * 2.5 / (times + slope)))
+        for word, pairs in found.items():
+            rarity = math.log(1 + (len(actions) - len(pairs) + 0.5) / (len(pairs) + 0.5))
+            rows, impacts = zip(*pairs, strict=True)
+            self._postings[word] = np.array(rows), rarity * np.array(impacts)
 
     def update(self, changes: Iterable[CatalogChange], actions: Callable[[str], Action | None]) -> None:
         """Nothing changes in a bench."""
@@ -41,16 +47,10 @@ class Plain:
     def scores(self, text: str) -> Floats:
         """The score of every action."""
         found = np.zeros(len(self._actions))
-        total = len(self._actions)
         for word in words(text):
-            hits = self._frequency.get(word, 0)
-            if not hits:
-                continue
-            rarity = math.log(1 + (total - hits + 0.5) / (hits + 0.5))
-            for row, count in enumerate(self._counts):
-                times = count.get(word, 0)
-                if times:
-                    found[row] += rarity * times * 2.5 / (times + 1.5 * (0.25 + 0.75 * count.total() / self._average))
+            if word in self._postings:
+                rows, impacts = self._postings[word]
+                found[rows] += impacts
         return found
 
     def search(self, query: Query, *, estimates: Mapping[str, Estimate] | None = None) -> SearchAnswer:

@@ -18,7 +18,7 @@ def written(folder: Path, tools: tuple[Action, ...] = TOOLS, *, encoder: WordEnc
     """Index actions and write the folder."""
     found = Index(encoder)
     found.rebuild(tools)
-    return folders.write(folder, found._state, encoder.digest if encoder else None, with_actions=True)
+    return found.export(folder)
 
 
 def test_a_folder_says_what_it_holds(tmp_path: Path) -> None:

@@ -29,6 +29,14 @@ def built(encoder: WordEncoder | None = None, tools: Sequence[Action] = TOOLS) -
     return found
 
 
+def joined() -> None:
+    """Wait for the threads that compute vectors."""
+    for thread in threading.enumerate():
+        if thread.name == "anyact-vectors":
+            thread.join(5)
+            assert not thread.is_alive()
+
+
 def test_the_shipped_encoder_finds_by_meaning() -> None:
     """No word of the request is in the action's texts."""
     found = Index(OnnxEncoder())
@@ -212,9 +220,7 @@ def test_a_broken_encoder_leaves_keyword_search_with_the_reason_and_heals() -> N
     encoder.broken = None
     clock.seconds += 1000
     found.search(Query(("mailbox message",)))
-    for thread in threading.enumerate():
-        if thread.name == "anyact-vectors":
-            thread.join(5)
+    joined()
     assert found.search(Query(("mailbox message",))).degraded is None
 
 
@@ -288,6 +294,21 @@ def test_search_and_changes_go_on_while_vectors_are_computed() -> None:
     assert f"({index.FIRST_PART} of {len(tools) + 1} actions)" in (found.search(Query(("thing5",))).degraded or "")
     encoder.steps.release(10)
     thread.join(5)
+    assert found.search(Query(("thing5",))).degraded is None
+
+
+def test_in_the_background_a_start_waits_for_no_vector_and_a_small_change_for_its_own() -> None:
+    """A first start over thousands of actions answers at once; one server's few actions are searched by meaning."""
+    encoder = Stepping()
+    found = Index(encoder, background=True)
+    found.rebuild(many(index.STEP))
+    assert encoder.begun.acquire(timeout=5)
+    assert ids(found, "thing5")[0] == "bulk__make_item5"
+    assert found.search(Query(("thing5",))).degraded is not None
+    encoder.steps.release(20)
+    joined()
+    assert found.search(Query(("thing5",))).degraded is None
+    found.update([CatalogChange("box", added=("box__new",))], {"box__new": action("new", "Brand new")}.get)
     assert found.search(Query(("thing5",))).degraded is None
 
 
