@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -195,7 +196,13 @@ class App:
         self.downstreams = Pool(specs, settings, clock=clock)
         self.reliability = Ledger(home / "ledger.sqlite", clock)
         self.grounder = Grounder(open_store(home, settings, clock), settings, clock)
-        self.searcher = Index(load(settings), store=VectorStore(home / "vectors.sqlite"), folder=home / "index")
+        self.searcher = Index(
+            load(settings),
+            store=VectorStore(home / "vectors.sqlite"),
+            folder=home / "index",
+            prebuilt=[Path(folder).expanduser() for folder in settings.indexes],
+            background=self._watching,
+        )
         self.space = Dispatcher(
             self.catalog, self.downstreams, self.searcher, self.reliability, self.grounder, self.rules, settings, clock
         )

@@ -63,6 +63,9 @@ class Settings(BaseModel):
     )
     encoder_key: SecretStr | None = Field(None, description="Bearer token for the embeddings endpoint.")
     encoder_threads: int = Field(1, ge=1, description="Threads of the encoder.")
+    indexes: tuple[str, ...] = Field(
+        (), description="Index folders made elsewhere; what they hold of the catalog is not encoded again."
+    )
     refresh_s: float = Field(
         3600.0,
         gt=0,

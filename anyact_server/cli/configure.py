@@ -96,7 +96,7 @@ def add(
     """
     if what is None and not words:
         raise UsageError("say what to add", hint="For example: anyact add time")
-    wish = Wish(what, words, values=pairs(values, "--env"), headers=_texts(headers), **rest)
+    wish = Wish(what, words, values=pairs(values, "--env"), headers=texts(headers, "--header"), **rest)
     addition = understand(wish, surroundings(site, manifests))
     MASK.protect(addition.secrets)
     report: dict[str, Any] = {"name": addition.name, "entry": shown(addition), "file": str(site.own_file)}
@@ -126,9 +126,14 @@ def add(
     return code
 
 
-def _texts(headers: tuple[str, ...]) -> dict[str, str]:
-    given = pairs(headers, "--header")
-    return {name: text for name, text in given.items() if text is not None}
+def texts(values: tuple[str, ...], option: str) -> dict[str, str]:
+    """NAME=VALUE pairs, each with its value. Raises UsageError."""
+    given: dict[str, str] = {}
+    for name, text in pairs(values, option).items():
+        if text is None:
+            raise UsageError(f"{option} {name!r} has no value", hint=f'Write {option} "{name}=VALUE".')
+        given[name] = text
+    return given
 
 
 def _carry_out(addition: Any, site: Site, overwrite: bool, as_json: bool) -> Any:
