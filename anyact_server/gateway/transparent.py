@@ -1,4 +1,4 @@
-"""A transparent endpoint for every server: `/mcp/servers/NAME` over HTTP, and one server over a pipe.
+"""A transparent endpoint for every server over HTTP: `/mcp/servers/NAME`.
 
 An endpoint is made when it is first asked for and lives as long as its server is configured.
 """
@@ -26,7 +26,6 @@ from .callers import PRINCIPAL_KEY
 from .http import McpEndpoint
 from .relay import RelayServer
 from .relay_rules import Rules
-from .stdio import serve_stdio
 
 LOG = logger("gateway")
 PATH = "/mcp/servers/{name:path}"
@@ -46,7 +45,6 @@ class Behind(Protocol):
 class _Endpoint:
     """An endpoint that runs, and the scope that ends it."""
 
-    server: RelayServer
     app: McpEndpoint
     rules: Rules
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -86,14 +84,6 @@ class TransparentEndpoints:
                 self._tasks = None
                 tasks.cancel_scope.cancel()
 
-    async def server(self, name: str, principal: Principal = LOCAL) -> RelayServer:
-        """The server of an endpoint, running: for transports other than HTTP, which serve it without its lifespan.
-
-        Raises:
-            UnknownServer: there is none that this principal may know of.
-        """
-        return (await self._endpoint(name, principal)).server
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["path_params"]["name"].rstrip("/")
         principal = scope.get(PRINCIPAL_KEY, LOCAL)
@@ -128,7 +118,7 @@ class TransparentEndpoints:
         if self._tasks is None:
             raise RuntimeError("TransparentEndpoints serves only while it is running")
         server = RelayServer(name, behind.downstreams, behind.catalog, policy=self._policy)
-        endpoint = _Endpoint(server, McpEndpoint(server, self._settings), Rules(name, behind.catalog, self._policy))
+        endpoint = _Endpoint(McpEndpoint(server, self._settings), Rules(name, behind.catalog, self._policy))
         await self._tasks.start(self._keep, endpoint)
         self._endpoints[name] = endpoint
         return endpoint
@@ -147,30 +137,3 @@ class TransparentEndpoints:
         if endpoint is not None:
             LOG.info("the endpoint of %s ends: the server is configured no more", name)
             endpoint.scope.cancel()
-
-
-async def serve_transparent_stdio(
-    name: str,
-    behind: Behind,
-    settings: Settings,
-    *,
-    policy: Policy | None = None,
-    stdin: int = 0,
-    stdout: int = 1,
-    signals: bool = True,
-) -> None:
-    """Serve one server to one client over a pipe until the client closes it or the process is asked to stop.
-
-    Args:
-        name: config name of the server.
-        behind: the catalog and the connections.
-        settings: longest line.
-        policy: hides and refuses tools.
-        stdin, stdout: descriptors of the pipe, claimed while serving.
-        signals: end orderly on SIGTERM and SIGINT.
-
-    Raises:
-        UnknownServer: there is no such server.
-    """
-    server = RelayServer(name, behind.downstreams, behind.catalog, policy=policy)
-    await serve_stdio(server, line_bytes=settings.line_bytes, stdin=stdin, stdout=stdout, signals=signals)

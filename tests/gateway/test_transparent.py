@@ -15,9 +15,9 @@ import mcp_types as types
 import pytest
 from mcp import MCPError
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
+from starlette.applications import Starlette
 
-from anyact_server.errors import UnknownServer
-from anyact_server.gateway.transparent import TransparentEndpoints, serve_transparent_stdio
+from anyact_server.gateway import RelayServer, TransparentEndpoints, serve_stdio
 from anyact_server.types import Action, Era, Limits, Principal, ServerSpec
 
 from .endpoints import SETTINGS, Behind, Mode, Person, endpoints, in_memory, person_at, plain, standing
@@ -254,20 +254,18 @@ async def test_a_server_that_is_down_says_so(tmp_path: Path) -> None:
             assert (await user.list_tools()).tools
 
 
-async def test_other_transports_share_the_endpoint(tmp_path: Path) -> None:
-    """A pipe to the instance is served by the very server that HTTP clients use."""
+async def test_endpoints_serve_only_while_they_run(tmp_path: Path) -> None:
+    """Nothing is started that nobody would end."""
     async with standing(tmp_path, [in_memory()]) as behind:
 
         async def ready() -> Behind:
             return behind
 
         ends = TransparentEndpoints(ready, SETTINGS)
-        with pytest.raises(RuntimeError, match="running"):
-            await ends.server("everything")
-        async with ends.running():
-            assert await ends.server("everything") is await ends.server("everything")
-            with pytest.raises(UnknownServer):
-                await ends.server("elsewhere")
+        transport = httpx2.ASGITransport(Starlette(routes=ends.routes()))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://here") as http:
+            with pytest.raises(RuntimeError, match="running"):
+                await http.post("/mcp/servers/everything", json={})
 
 
 async def test_one_server_over_a_pipe(tmp_path: Path) -> None:
@@ -284,9 +282,8 @@ async def test_one_server_over_a_pipe(tmp_path: Path) -> None:
         async with standing(tmp_path, [in_memory()]) as behind, anyio.create_task_group() as group:
 
             async def serve() -> None:
-                await serve_transparent_stdio(
-                    "everything", behind, SETTINGS, stdin=request_read, stdout=answer_write, signals=False
-                )
+                server = RelayServer("everything", behind.downstreams, behind.catalog)
+                await serve_stdio(server, stdin=request_read, stdout=answer_write, signals=False)
 
             group.start_soon(serve)
             os.write(request_write, "".join(json.dumps(line) + "\n" for line in lines).encode())
