@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 WINDOWS = sys.platform == "win32"
+PROC = Path("/proc")
 POSIX_VARIABLES = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
 WINDOWS_VARIABLES = (
     "APPDATA",
@@ -52,33 +53,33 @@ NETWORK_VARIABLES = (
 """Without these, servers behind a company's proxy or with a cache elsewhere cannot be installed or started."""
 
 
-def environment(inherited: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+def environment(inherited: Mapping[str, str], own: Mapping[str, str], *, windows: bool = WINDOWS) -> dict[str, str]:
     """The environment of a child: a small base of the inherited one, and its own variables over it.
 
     Exported shell functions (values that begin with `()`) are never passed on.
     """
-    names = (*(WINDOWS_VARIABLES if WINDOWS else POSIX_VARIABLES), *NETWORK_VARIABLES)
+    names = (*(WINDOWS_VARIABLES if windows else POSIX_VARIABLES), *NETWORK_VARIABLES)
     base = {name: inherited[name] for name in names if name in inherited and not inherited[name].startswith("()")}
     return {**base, **own}
 
 
-def command_line(command: str, args: Iterable[str], path: str | None) -> list[str]:
+def command_line(command: str, args: Iterable[str], path: str | None, *, windows: bool = WINDOWS) -> list[str]:
     """The argument vector to execute.
 
     On Windows the command is looked up with its extensions, because `npx` is a `.cmd` there.
     """
-    found = shutil.which(command, path=path) if WINDOWS else None
+    found = shutil.which(command, path=path) if windows else None
     return [found or command, *args]
 
 
-def new_group() -> tuple[bool, int]:
+def new_group(*, windows: bool = WINDOWS) -> tuple[bool, int]:
     """How to start a child in a group of its own: (start a new session, creation flags)."""
-    if WINDOWS:
+    if windows:
         return False, int(getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0))
     return True, 0
 
 
-def family(pid: int, known: Iterable[int] = (), mark: bytes = b"") -> frozenset[int]:
+def family(pid: int, known: Iterable[int] = (), mark: bytes = b"", *, proc: Path = PROC) -> frozenset[int]:
     """The living processes that came out of a child: its group, its session, its descendants and those already known.
 
     Zombies do not count. Where there is no `/proc`, the answer is the child itself as long as its group lives.
@@ -87,14 +88,15 @@ def family(pid: int, known: Iterable[int] = (), mark: bytes = b"") -> frozenset[
         pid: of the child, which leads a group and a session.
         known: members found earlier; they count as long as they live, whoever their parent is now.
         mark: something that only the environment of the family holds; finds members whose parents have ended.
+        proc: where the system tells of its processes.
     """
-    stats = dict(_stats())
+    stats = dict(_stats(proc))
     if not stats:
         return frozenset({pid}) if _group_lives(pid) else frozenset()
     members = {other for other, (_, group, session, _) in stats.items() if pid in (other, group, session)}
     members.update(other for other in known if other in stats)
     if mark:
-        members.update(other for other in stats if mark in _environment(other))
+        members.update(other for other in stats if mark in _environment(proc, other))
     grown = True
     while grown:
         children = {other for other, (parent, _, _, _) in stats.items() if parent in members}
@@ -106,8 +108,7 @@ def family(pid: int, known: Iterable[int] = (), mark: bytes = b"") -> frozenset[
 def tell(pid: int, members: Iterable[int], *, kill: bool) -> None:
     """Ask the child's group and the given processes to end (`kill`: end them). Those already gone are no error."""
     if WINDOWS:
-        force = ["/F"] if kill else []
-        subprocess.run(["taskkill", "/T", *force, "/PID", str(pid)], capture_output=True, check=False)
+        subprocess.run(end_command(pid, kill=kill), capture_output=True, check=False)
         return
     number = signal.SIGKILL if kill else signal.SIGTERM
     for send, target in [(os.killpg, pid), *((os.kill, member) for member in members)]:
@@ -115,6 +116,11 @@ def tell(pid: int, members: Iterable[int], *, kill: bool) -> None:
             send(target, number)
         except (ProcessLookupError, PermissionError):
             continue
+
+
+def end_command(pid: int, *, kill: bool) -> list[str]:
+    """The command that ends a child with all its descendants on Windows."""
+    return ["taskkill", "/T", *(["/F"] if kill else []), "/PID", str(pid)]
 
 
 def reap(members: Iterable[int], child: int) -> None:
@@ -133,9 +139,9 @@ def reap(members: Iterable[int], child: int) -> None:
                 continue
 
 
-def _environment(pid: int) -> bytes:
+def _environment(proc: Path, pid: int) -> bytes:
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
+        return (proc / str(pid) / "environ").read_bytes()
     except OSError:
         return b""
 
@@ -150,12 +156,11 @@ def _group_lives(pid: int) -> bool:
     return True
 
 
-def _stats() -> Iterable[tuple[int, tuple[int, int, int, str]]]:
+def _stats(proc: Path) -> Iterable[tuple[int, tuple[int, int, int, str]]]:
     """(pid, (parent, group, session, state)) of every process, from `/proc/*/stat` (proc(5))."""
-    root = Path("/proc")
-    if not (root / "self" / "stat").exists():
+    if not (proc / "self" / "stat").exists():
         return
-    for entry in root.iterdir():
+    for entry in proc.iterdir():
         if entry.name.isdigit():
             try:
                 line = (entry / "stat").read_bytes()

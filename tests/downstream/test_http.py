@@ -363,7 +363,7 @@ async def test_cancelling_is_told_in_the_old_era() -> None:
 async def test_the_new_era_stamps_every_request() -> None:
     """Version, method and name are in the headers; version, client and abilities in `_meta`."""
     server = RawHttp(modern=True)
-    caller = Recorder(abilities={"roots": {}, "experimental": {"x": {}}})
+    caller = Recorder(abilities={"roots": {}, "tasks": {}})
     async with plain.listening(server.app) as port, world(web(port)) as w:
         await w.call("web", "echo", caller=caller)
         headers, meta = server.headers[-1], server.frames[-1]["params"]["_meta"]
