@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from anyact_server.errors import InvalidArguments
+from anyact_server.grounding import unwrapped
 from anyact_server.types import Json, JsonObject
 
 from .libraries import paths_library
@@ -152,11 +153,12 @@ def _nothing(value: Json, text: str, source: str, steps: tuple[str | int, ...]) 
 def value_of(result: JsonObject) -> Json:
     """What a raw `tools/call` result stands for when another call refers to it.
 
-    Its structured content if there is any; else its texts, as JSON where they are JSON; else its content blocks.
+    Its structured content if there is any (what SDKs wrap as `{"result": value}` is the value, as an observation shows
+    it); else its texts, as JSON where they are JSON; else its content blocks.
     """
     structured = result.get("structuredContent")
     if structured is not None:
-        return structured
+        return unwrapped(structured)
     if "content" not in result and "toolResult" in result:
         return result["toolResult"]
     content = result.get("content")

@@ -115,6 +115,8 @@ def test_what_is_no_path_is_refused(path: str) -> None:
     "result, value",
     [
         ({"structuredContent": {"a": 1}, "content": [{"type": "text", "text": "x"}]}, {"a": 1}),
+        ({"structuredContent": {"result": [1, 2]}, "content": []}, [1, 2]),
+        ({"structuredContent": {"result": 1, "more": 2}}, {"result": 1, "more": 2}),
         ({"content": [{"type": "text", "text": '{"a": 1}'}]}, {"a": 1}),
         ({"content": [{"type": "text", "text": " [1]"}]}, [1]),
         ({"content": [{"type": "text", "text": "{not json"}]}, "{not json"),
