@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ REPLIES_LOST = -32000
 CHUNK = 256 * 1024
 LINE_BYTES = 64 * 1024 * 1024
 HOLDER_WAIT_S = 20.0
+MOST_SILENT = 3
+"""Holders in a row that may end without a word before the bridge gives up."""
 
 
 def parse(line: bytes) -> dict[str, Any]:
@@ -43,6 +46,7 @@ class Ledger:
         self.waiting: dict[Any, None] = {}
         self.handshake: list[bytes] = []
         self.swallow: Any = None
+        self.silent = 0
 
     def sent(self, line: bytes) -> None:
         """Note a line from the client."""
@@ -56,6 +60,7 @@ class Ledger:
     def answered(self, line: bytes) -> bool:
         """Note a line from the holder; False when the client must not see it (the answer to a replayed handshake)."""
         message = parse(line)
+        self.silent = 0
         if "method" in message:
             return True
         answer = message.get("id")
@@ -67,7 +72,8 @@ class Ledger:
         return True
 
     def lost(self) -> list[bytes]:
-        """An error line for every unanswered request; afterwards nothing is waited for."""
+        """Note that the holder ended: an error line for every unanswered request, which nobody waits for any more."""
+        self.silent += 1
         text = (
             "The AnyAct instance that ran this call ended; whether it took effect is not known. Check, then call again."
         )
@@ -96,19 +102,25 @@ async def attach(socket: Path, endpoint: str | None, restart: Callable[[], None]
         restart: starts a new holder unless another one is there already.
 
     Raises:
-        HomeLocked: the holder ended and no other came up in time.
+        HomeLocked: the holder ended and no other came up in time, or several in a row ended without a word.
     """
     ledger = Ledger()
     lines, source = anyio.create_memory_object_stream[bytes](64)
     async with anyio.create_task_group() as group:
         group.start_soon(_read_client, lines)
-        holder = await _connect(socket, endpoint)
+        holder = await _next_holder(socket, endpoint, restart)
         while not await _converse(source, holder, ledger):
             for line in ledger.lost():
                 await _write_client(line)
+            if ledger.silent >= MOST_SILENT:
+                raise HomeLocked(
+                    f"the instance that serves {socket.parent} closes the connection at once",
+                    hint=f"It may have no server named {endpoint!r}: anyact servers" if endpoint else None,
+                )
             holder = await _next_holder(socket, endpoint, restart)
-            for line in ledger.replay():
-                await holder.send(line)
+            with suppress(anyio.BrokenResourceError):  # it ended again, which the conversation notices
+                for line in ledger.replay():
+                    await holder.send(line)
         group.cancel_scope.cancel()
 
 
@@ -159,7 +171,7 @@ async def _converse(source: ObjectReceiveStream[bytes], holder: SocketStream, le
                 line = await received.receive_until(b"\n", LINE_BYTES) + b"\n"
                 if ledger.answered(line):
                     await _write_client(line)
-        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.DelimiterNotFound, anyio.BrokenResourceError):
             scope.cancel()
 
     async with holder, anyio.create_task_group() as group:
@@ -185,7 +197,7 @@ async def _next_holder(socket: Path, endpoint: str | None, restart: Callable[[],
         while True:
             try:
                 return await _connect(socket, endpoint)
-            except OSError:
+            except (OSError, anyio.BrokenResourceError):
                 await anyio.sleep(0.1)
     raise HomeLocked(
         f"the instance that held {socket.parent} ended and no other came up within {HOLDER_WAIT_S:.0f} s",

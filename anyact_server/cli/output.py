@@ -49,6 +49,16 @@ def observation_code(observation: Observation) -> int:
     return _CODES.get(observation.error.kind, FAILED)
 
 
+def bare(error: BaseException) -> BaseException:
+    """The error of ours inside groups, or the only one there is; else the group."""
+    while isinstance(error, BaseExceptionGroup):
+        ours = error.split(AnyActError)[0]
+        if ours is None and len(error.exceptions) > 1:
+            return error
+        error = (ours or error).exceptions[0]
+    return error
+
+
 def show_json(value: Any) -> None:
     """Print one JSON document."""
     click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))

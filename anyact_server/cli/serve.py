@@ -22,7 +22,7 @@ from anyact_server.settings import home_folder
 
 from .attach import attach
 from .options import Options, shared_options
-from .output import DONE
+from .output import DONE, bare
 
 SOCKET = "anyact.sock"
 INSTANCE = "instance.json"
@@ -103,7 +103,10 @@ def bridge(home: Path, server: str | None, options: Options) -> None:
                 holder_command(options), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
             )
 
-    anyio.run(attach, home / SOCKET, server, restart)
+    try:
+        anyio.run(attach, home / SOCKET, server, restart)
+    except BaseExceptionGroup as group:
+        raise bare(group) from group
 
 
 @click.command()

@@ -34,12 +34,13 @@ from anyact_server.gateway import (
     rest_routes,
     serve_http,
     serve_stdio,
+    wide,
 )
 from anyact_server.telemetry import MASK, logger
 
 from .options import Options
 from .output import note
-from .start import find_site, run_async
+from .start import find_site, run_until_terminated
 
 if TYPE_CHECKING:
     from anyact_server.app import App
@@ -131,14 +132,14 @@ def over_stdio(options: Options, server: str | None) -> None:
     site = find_site(options)
     tell_problems(site)
     with holding(site, str(site.home / SOCKET)):
-        run_async(partial(_stdio, site, server))
+        run_until_terminated(partial(_stdio, site, server))
 
 
 def over_socket(options: Options) -> None:
     """Serve the home's socket alone until nobody needs it. Raises HomeLocked."""
     site = find_site(options)
     with holding(site, str(site.home / SOCKET)):
-        run_async(partial(_socket, site))
+        run_until_terminated(partial(_socket, site))
 
 
 def over_http(options: Options, host: str, port: int, allow_hosts: Sequence[str], allow_origins: Sequence[str]) -> None:
@@ -153,10 +154,12 @@ def over_http(options: Options, host: str, port: int, allow_hosts: Sequence[str]
     given = os.environ.get(TOKEN_VARIABLE)
     if given:
         MASK.protect([given])
-    tokens = Tokens(site.home, given={"environment": given} if given else {})
+    # Where other machines can come in, a token stays required, also when the last one is revoked meanwhile.
+    required = True if wide(host) else None
+    tokens = Tokens(site.home, required=required, given={"environment": given} if given else {})
     listen_check(host, tokens_exist=tokens.exist())
     with holding(site, f"http://{host}:{port}/mcp"):
-        run_async(partial(_http, site, tokens, host, port, allow_hosts, allow_origins))
+        run_until_terminated(partial(_http, site, tokens, host, port, allow_hosts, allow_origins))
 
 
 @asynccontextmanager
@@ -169,7 +172,8 @@ async def _socket_instance(site: Site) -> AsyncIterator[tuple[Instance, HomeSock
 
 async def _stdio(site: Site, name: str | None) -> None:
     async with _socket_instance(site) as (instance, socket):
-        await serve_stdio(await instance.endpoint(name), line_bytes=site.settings.line_bytes)
+        # Signals end the instance with all its clients, and not this one alone.
+        await serve_stdio(await instance.endpoint(name), line_bytes=site.settings.line_bytes, signals=False)
         await socket.unused(0.0)
 
 
@@ -191,7 +195,7 @@ async def _http(
         tokens,
         site.settings,
         health=server.health,
-        extra_routes=[*endpoints.routes(), *rest_routes(instance.ready, site.settings)],
+        extra_routes=[*endpoints.routes(), *rest_routes(instance.ready, site.settings, server.health)],
         running=[instance.running, endpoints.running],
     )
     note(f"serving MCP at http://{_shown(host)}:{bound}/mcp, REST at http://{_shown(host)}:{bound}/v1")
