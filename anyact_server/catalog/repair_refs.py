@@ -133,12 +133,17 @@ class _Resolving:
         self._open: tuple[str, ...] = ()
         self._names: dict[str, str] = {}
         self._defs: dict[str, Any] = {}
+        self._waiting: list[tuple[str, str, Json]] = []
         self._depth = 0
         self._old = _OLD.search(str(schema.get("$schema", ""))) is not None
         self.spent = False
 
     def root(self) -> dict[str, Any]:
         shown = self._node(self._schema)
+        while self._waiting:  # One after the other: definitions may refer to each other in chains of any length.
+            name, pointer, target = self._waiting.pop()
+            self._open, self._depth = (pointer,), 1
+            self._defs[name] = self._node(target)
         return {**shown, "$defs": self._defs} if self._defs else shown
 
     def _node(self, node: Json) -> Any:
@@ -164,17 +169,24 @@ class _Resolving:
             beside = {key: value for key, value in beside.items() if key in REMARKS}
         pointer = self._places.pointer(reference)
         target = None if pointer is None else self._places.at(pointer)
-        if pointer is None or not isinstance(target, dict | bool):
+        if pointer is None or not isinstance(target, dict | bool) or len(self._open) > DEEPEST:
             return beside
-        if pointer == "" and self._depth > 1:
+        if self._depth == 1:
+            return beside if pointer in ("", *self._open) else self._inlined(pointer, target, beside)
+        if pointer == "":
             return {"$ref": "#", **beside}
-        if pointer in self._open or (self._keep and self._depth > 1):
+        if pointer in self._open or self._keep:
             return {"$ref": f"#/$defs/{self._kept(pointer, target)}", **beside}
-        before, self._open = self._open, (*self._open, pointer)
+        return self._inlined(pointer, target, beside)
+
+    def _inlined(self, pointer: str, target: Json, beside: JsonObject) -> dict[str, Any]:
+        """What a reference leads to, on the level of the reference, with what stands beside it."""
+        before = self._open, self._depth
+        self._open, self._depth = (*self._open, pointer), self._depth - 1
         inlined = self._node(target)
-        self._open = before
+        self._open, self._depth = before
         if isinstance(inlined, bool):
-            return beside if inlined else {**beside, "not": {}}
+            return dict(beside) if inlined else {**beside, "not": {}}
         return merged(inlined, beside)
 
     def _kept(self, pointer: str, target: Json) -> str:
@@ -182,10 +194,7 @@ class _Resolving:
         if pointer not in self._names:
             name = self._names[pointer] = _free_name(pointer, self._defs)
             self._defs[name] = {}
-            outer = self._open, self._depth
-            self._open, self._depth = (pointer,), 1
-            self._defs[name] = self._node(target)
-            self._open, self._depth = outer
+            self._waiting.append((name, pointer, target))
         return self._names[pointer]
 
 

@@ -105,6 +105,26 @@ def test_a_root_that_is_a_reference_is_put_in() -> None:
     assert without_references(schema) == {"type": "object", "required": ["a"], "title": "T"}
 
 
+def test_a_root_is_followed_as_far_as_it_leads() -> None:
+    """Also over several steps, and where definitions are kept; a root that leads back to itself wants nothing."""
+    defs = {f"d{n}": {"properties": {k: {"$ref": f"#/$defs/d{n + 1}"} for k in "abcd"}} for n in range(9)}
+    chain = {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/d0"}, "d9": {}}
+    shown = without_references({"$ref": "#/$defs/a", "$defs": {**defs, **chain}})
+    assert list(shown) == ["properties", "$defs"]
+    assert without_references({"$ref": "#", "title": "T"}) == {"title": "T"}
+    assert without_references({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}) == {}
+
+
+def test_a_chain_of_references_without_end_is_cut() -> None:
+    """At the root and below it, with definitions put in or kept."""
+    defs: dict[str, Any] = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(3000)}
+    assert without_references({"$ref": "#/$defs/d0", "$defs": defs}) == {}
+    assert without_references({"properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": defs}) == {"properties": {"p": {}}}
+    nested: dict[str, Any] = {f"d{n}": {"items": {"$ref": f"#/$defs/d{n + 1}"}} for n in range(3000)}
+    many = {f"p{n}": {"$ref": "#/$defs/d0"} for n in range(400)}
+    assert without_references({"properties": many, "$defs": nested})["properties"]["p0"]
+
+
 def test_references_are_looked_for_everywhere() -> None:
     """A quick look that most schemas end at."""
     assert has_references({"a": [{"b": {"$ref": "#"}}]})
