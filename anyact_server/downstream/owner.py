@@ -181,7 +181,9 @@ class Connection:
         """
         try:
             async with anyio.create_task_group() as group:
-                if starts is None or await self._await_turn(starts, group):
+                if starts is not None:
+                    await self._await_turn(starts, group)
+                if not self._stop.is_set():
                     fault = await self._try()
                     self._fault = self._fault or fault
                 self._finish()
@@ -196,13 +198,12 @@ class Connection:
             self._changed(self)
             self._opened.set()
 
-    async def _await_turn(self, starts: anyio.CapacityLimiter, group: TaskGroup) -> bool:
-        """Wait for a place among the parallel starts; False when the connection was closed meanwhile."""
+    async def _await_turn(self, starts: anyio.CapacityLimiter, group: TaskGroup) -> None:
+        """Wait for a place among the parallel starts, unless the connection is closed meanwhile."""
         with anyio.CancelScope() as self._opening:
             await starts.acquire_on_behalf_of(self)
             group.start_soon(self._leave_starts, starts)
         self._opening = None
-        return not self._stop.is_set()
 
     async def _leave_starts(self, starts: anyio.CapacityLimiter) -> None:
         """Give the place up once open or failed, or after a while: servers that hang must not keep others out."""

@@ -6,7 +6,7 @@ keeps news coming. Results stay as the server sent them: no model is laid over t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -28,7 +28,7 @@ from anyact_server.types import EMPTY, Era, JsonObject, Kind, Limits
 from .eras import Agreement, agree, dress, wanted_level
 from .http_rules import forwarded
 from .news import ListName, News, event_of
-from .peer import UNBOUNDED, Bounds, Flight, Peer
+from .peer import UNBOUNDED, Bounds, Peer
 from .questions import RELAYED, answer_all, relayed, rounds
 from .wire import Wire
 
@@ -37,6 +37,8 @@ HEADER_MISMATCH = -32020
 NO_TOKEN = frozenset({"initialize", "server/discover", "ping", "logging/setLevel"})
 QUIET = frozenset({"ping", "logging/setLevel"})
 """Requests of the old era that the new one does without."""
+MOST_PAGES = 100
+"""Pages of tools that are read to learn which arguments go into headers."""
 SUBSCRIPTIONS = frozenset({"resources/subscribe", "resources/unsubscribe"})
 HeaderMap = Mapping[tuple[str, ...], str]
 
@@ -73,11 +75,6 @@ class Session:
         """What was agreed; there is one once the session is open."""
         assert self._agreement is not None
         return self._agreement
-
-    @property
-    def flights(self) -> Sequence[Flight]:
-        """The callers' requests in flight."""
-        return [flight for flight in self.peer.flights if flight.caller is not None]
 
     @asynccontextmanager
     async def open(self, era: Era, abilities: JsonObject | None) -> AsyncIterator[None]:
@@ -213,7 +210,7 @@ class Session:
     async def _learn_headers(self, caller: Caller, bounds: Bounds) -> None:
         """Read the tools' schemas: which arguments go into headers stands there."""
         params: dict[str, Any] = {}
-        for _ in range(100):
+        for _ in range(MOST_PAGES):
             dressed = dress(self.agreement, params, EMPTY)
             result = await self._dispatch("tools/list", dressed, caller, bounds)
             if not isinstance(result.get("nextCursor"), str):

@@ -36,6 +36,7 @@ class RawHttp:
         redirect: where `/moved` redirects to, and with which status.
         capabilities: declared.
         tools: the list of tools.
+        paged: give an empty first page of tools, with a cursor.
     """
 
     modern: bool = False
@@ -48,6 +49,7 @@ class RawHttp:
     redirect: tuple[str, int] = ("/mcp", 307)
     capabilities: Frame = field(default_factory=lambda: {"tools": {}})
     tools: list[Frame] = field(default_factory=lambda: [{"name": "echo", "inputSchema": {"type": "object"}}])
+    paged: bool = False
     sessions: set[str] = field(default_factory=set)
     opened: int = 0
     frames: list[Frame] = field(default_factory=list)
@@ -143,7 +145,9 @@ class RawHttp:
             result = {"supportedVersions": ["2026-07-28"], "resultType": "complete", **info}
             return JSONResponse({"jsonrpc": "2.0", "id": ident, "result": result})
         if method == "tools/list":
-            return JSONResponse({"jsonrpc": "2.0", "id": ident, "result": {"tools": self.tools}})
+            first = self.paged and "cursor" not in frame["params"]
+            listed: Frame = {"tools": [], "nextCursor": "2"} if first else {"tools": self.tools}
+            return JSONResponse({"jsonrpc": "2.0", "id": ident, "result": listed})
         error = {"code": -32601, "message": "Method not found"}
         return JSONResponse({"jsonrpc": "2.0", "id": ident, "error": error}, 404 if self.modern else 200)
 
