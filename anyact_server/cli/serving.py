@@ -187,19 +187,25 @@ async def _http(
 ) -> None:
     sock = listening(host, port)
     bound = sock.getsockname()[1]
-    instance = Instance(site)
-    endpoints = TransparentEndpoints(instance.ready, site.settings, policy=instance.rules)
+    web = web_face(Instance(site), tokens, Gate(host, allow_hosts, allow_origins))
+    note(f"serving MCP at http://{_shown(host)}:{bound}/mcp, REST at http://{_shown(host)}:{bound}/v1")
+    await serve_http(web, sock)
+
+
+def web_face(instance: Instance, tokens: Tokens, gate: Gate) -> Guard:
+    """An instance as one web application, which keeps it running: MCP, the servers as they are, REST, and the gate."""
+    settings = instance.site.settings
+    endpoints = TransparentEndpoints(instance.ready, settings, policy=instance.rules)
     server = instance.front()
     web = http_app(
         server,
         tokens,
-        site.settings,
+        settings,
         health=server.health,
-        extra_routes=[*endpoints.routes(), *rest_routes(instance.ready, site.settings, server.health)],
+        extra_routes=[*endpoints.routes(), *rest_routes(instance.ready, settings, server.health)],
         running=[instance.running, endpoints.running],
     )
-    note(f"serving MCP at http://{_shown(host)}:{bound}/mcp, REST at http://{_shown(host)}:{bound}/v1")
-    await serve_http(Guard(web, Gate(host, allow_hosts, allow_origins)), sock)
+    return Guard(web, gate)
 
 
 def _shown(host: str) -> str:

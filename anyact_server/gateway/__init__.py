@@ -9,7 +9,7 @@ turns their values into what a client reads.
 
 from .callers import ClientCaller
 from .front import Front
-from .guard import Gate, Guard, listen_check
+from .guard import Gate, Guard, listen_check, wide
 from .home_socket import HomeSocket
 from .http import Identified, McpEndpoint, both, http_app, listening, serve_http
 from .parts import Parts, Ready, Runs, ready
@@ -43,4 +43,5 @@ __all__ = [
     "rest_routes",
     "serve_http",
     "serve_stdio",
+    "wide",
 ]

@@ -7,13 +7,16 @@ choose the Host header freely nor drop the Origin header, so these two tell it a
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
-from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anyact_server.errors import UsageError
+from anyact_server.types import Kind
+
+from .rest_answers import answer, error_body
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 ALLOWED_METHODS = "GET, POST, DELETE, OPTIONS"
@@ -22,12 +25,19 @@ ALLOWED_HEADERS = (
 )
 
 
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_.-]+))(?::[0-9]*)?", re.ASCII)
+"""A Host header, lower case: a name or an address, IPv6 in brackets, then perhaps a port."""
+
+
 def host_name(header: str) -> str:
     """The name in a Host header, lower case, without port, brackets and final dot; empty when it is malformed."""
-    try:
-        return (urlsplit(f"//{header}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
+    found = HOST.fullmatch(header.strip().lower())
+    return (found[1] or found[2]).rstrip(".") if found else ""
+
+
+def wide(host: str) -> bool:
+    """Whether listening on a host lets other machines in."""
+    return not is_loopback(host_name(f"[{host}]" if ":" in host else host))
 
 
 def is_loopback(name: str) -> bool:
@@ -46,7 +56,7 @@ def listen_check(host: str, *, tokens_exist: bool) -> None:
     Raises:
         UsageError: anybody who reaches the address could call everything.
     """
-    if tokens_exist or is_loopback(host_name(f"[{host}]" if ":" in host else host)):
+    if tokens_exist or not wide(host):
         return
     raise UsageError(
         f"refusing to listen on {host} without a token: whoever reaches it could call everything",
@@ -64,20 +74,27 @@ class Gate:
     """
 
     def __init__(self, bound: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
-        wide = bound in ("0.0.0.0", "::", "")
-        own = set() if wide else {host_name(f"[{bound}]" if ":" in bound else bound)}
-        self._hosts = frozenset(own | {host_name(host) for host in hosts})
+        everywhere = bound in ("0.0.0.0", "::", "")
+        own = set() if everywhere else {host_name(f"[{bound}]" if ":" in bound else bound)}
+        self._hosts = frozenset((own | {host_name(host) for host in hosts}) - {""})
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
-        self._any_address = wide
+        self._any_address = everywhere
 
-    def refusal(self, host: str | None, origin: str | None) -> str | None:
-        """Why a request is refused; None when it is answered."""
+    def refusal(self, host: str | None, origin: str | None, site: str | None = None) -> str | None:
+        """Why a request is refused; None when it is answered.
+
+        Args:
+            host: the Host header.
+            origin: the Origin header.
+            site: the Sec-Fetch-Site header, by which browsers mark the requests that carry no Origin, such as those
+                for a picture of a page.
+        """
         name = host_name(host or "")
         if not name or not self._host_fits(name):
             return "this Host is not served here"
-        if origin is not None and not self.allows_origin(origin):
-            return "this Origin may not call here"
-        return None
+        if origin is not None:
+            return None if self.allows_origin(origin) else "this Origin may not call here"
+        return "pages of other sites may not call here" if site == "cross-site" else None
 
     def names_origin(self, origin: str) -> bool:
         """Whether the origin was allowed by name: only such pages may read answers (CORS)."""
@@ -87,8 +104,8 @@ class Gate:
         """Whether a page of this origin is answered: a named one, or one served from this very machine."""
         if self.names_origin(origin):
             return True
-        parts = urlsplit(origin) if origin != "null" else None
-        return parts is not None and parts.scheme in ("http", "https") and is_loopback(parts.hostname or "")
+        scheme, _, rest = origin.partition("://")
+        return scheme.lower() in ("http", "https") and is_loopback(host_name(rest))
 
     def _host_fits(self, name: str) -> bool:
         if is_loopback(name) or name in self._hosts:
@@ -113,11 +130,17 @@ class Guard:
         self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "websocket":
+            # Nothing here speaks it, and browsers open it across sites without asking.
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["type"] != "http":
             await self.app(scope, receive, send)
-            return
-        host, origin = _header(scope, b"host"), _header(scope, b"origin")
-        refusal = self._gate.refusal(host, origin)
+        else:
+            await self._checked(scope, receive, send)
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
+        origin = _header(scope, b"origin")
+        refusal = self._gate.refusal(_header(scope, b"host"), origin, _header(scope, b"sec-fetch-site"))
         if refusal is not None:
             await _refused(refusal)(scope, receive, send)
         elif origin is None or not self._gate.names_origin(origin):
@@ -136,8 +159,7 @@ def _header(scope: Scope, name: bytes) -> str | None:
 
 def _refused(reason: str) -> Response:
     hint = "Allow it with --allow-host or --allow-origin if it is yours."
-    error = {"kind": "refused_by_policy", "message": reason, "hint": hint, "retryable": False}
-    return JSONResponse({"error": error}, status_code=403)
+    return answer(error_body(Kind.REFUSED_BY_POLICY, reason, hint), 403)
 
 
 def _cors(origin: str) -> dict[str, str]:
@@ -145,7 +167,7 @@ def _cors(origin: str) -> dict[str, str]:
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": ALLOWED_METHODS,
         "Access-Control-Allow-Headers": ALLOWED_HEADERS,
-        "Access-Control-Expose-Headers": "mcp-session-id, mcp-protocol-version",
+        "Access-Control-Expose-Headers": "location, mcp-session-id, mcp-protocol-version, retry-after",
         "Vary": "Origin",
     }
 
@@ -153,9 +175,9 @@ def _cors(origin: str) -> dict[str, str]:
 def _with_headers(send: Send, headers: dict[str, str]) -> Send:
     extra = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
-    async def sending(message: dict[str, object]) -> None:
+    async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", []), *extra]}  # type: ignore[misc]  # ASGI's own shape
+            message = {**message, "headers": [*message.get("headers", []), *extra]}
         await send(message)
 
-    return sending  # type: ignore[return-value]  # Starlette types messages as mutable mappings
+    return sending

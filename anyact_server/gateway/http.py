@@ -32,10 +32,11 @@ from anyact_server.errors import AnyActError, UsageError
 from anyact_server.interfaces import Authenticator
 from anyact_server.settings import Settings
 from anyact_server.telemetry import logger
-from anyact_server.types import JsonObject, Principal
+from anyact_server.types import JsonObject, Kind, Principal
 
 from .callers import PRINCIPAL_KEY
 from .held_events import RETRY_MS, HeldEvents
+from .rest_answers import answer, error_body
 
 LOG = logger("gateway")
 OPEN_PATHS = frozenset({"/healthz"})
@@ -85,8 +86,8 @@ def identified(scope: Scope, principal: Principal) -> Scope:
 
 def unauthorized() -> Response:
     """The answer to a request without a valid token."""
-    body = {"error": {"kind": "auth", "message": "A valid bearer token is needed.", "hint": "anyact token create NAME"}}
-    return JSONResponse(body, status_code=401, headers={"WWW-Authenticate": 'Bearer realm="anyact"'})
+    body = error_body(Kind.AUTH, "A valid bearer token is needed.", "anyact token create NAME")
+    return answer(body, 401, {"WWW-Authenticate": 'Bearer realm="anyact"'})
 
 
 class McpEndpoint:

@@ -4,31 +4,45 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from anyact_server.types import Call, Query, Task
 
+Detail = Literal["cards", "schemas", "full"]
 Text = Annotated[str, Field(max_length=100_000)]
+Intent = Annotated[str, Field(max_length=100_000, pattern=r"\S")]
+Intents = Annotated[list[Intent], Field(min_length=1, max_length=20)]
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
 class Body(BaseModel):
     """Base of every body."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Built at first use: a process that serves stdio never needs them.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class SearchBody(Body):
     """A search."""
 
-    intents: Annotated[list[Text], Field(min_length=1, max_length=20, description="One line per need.")]
-    limit: Annotated[int, Field(ge=1, le=50)] = 10
-    offset: Annotated[int, Field(ge=0, le=10_000)] = 0
+    intents: Annotated[
+        Intents,
+        BeforeValidator(_listed, json_schema_input_type=Intents | Intent),
+        Field(description="One line per need; a single one may stand alone."),
+    ]
+    limit: Annotated[int, Field(ge=1, le=50, description="Hits at most.")] = 10
+    offset: Annotated[int, Field(ge=0, le=10_000, description="Hits to leave out.")] = 0
     servers: Annotated[list[Text], Field(max_length=1000, description="Only actions of these servers.")] = []
     tags: Annotated[list[Text], Field(max_length=1000, description="Only actions of servers with these tags.")] = []
     read_only: Annotated[bool | None, Field(description="Only actions declared read-only (true), or the others.")] = (
         None
     )
-    detail: Annotated[Literal["cards", "full"], Field(description="`full` adds schemas to every hit.")] = "cards"
+    detail: Annotated[
+        Detail, Field(description="`schemas` adds the input schema to hits, `full` everything else too.")
+    ] = "cards"
 
     def query(self) -> Query:
         """As the searcher takes it."""
@@ -43,7 +57,7 @@ class SearchBody(Body):
 
 
 class ArgumentsBody(Body):
-    """A call of the action that the path names."""
+    """A call of the action that the path names; no body at all means no arguments."""
 
     arguments: Annotated[Any, Field(description="An object; a string that holds an object is taken too.")] = None
     timeout_s: Annotated[float | None, Field(gt=0, le=86_400, description="Limit in seconds.")] = None
@@ -59,22 +73,25 @@ class CallBody(ArgumentsBody):
 class TaskBody(ArgumentsBody):
     """A task of a run."""
 
-    id: Annotated[Text, Field(min_length=1)]
-    action: Annotated[Text, Field(min_length=1)]
-    depends_on: Annotated[list[Text], Field(max_length=500)] = []
+    id: Annotated[
+        Text | None,
+        Field(validation_alias=AliasChoices("id", "name"), description="Its number where none is given."),
+    ] = None
+    action: Annotated[Text, Field(min_length=1, validation_alias=AliasChoices("action", "tool"))]
+    depends_on: Annotated[list[Text], Field(max_length=500, description="Ids of tasks that must be done first.")] = []
     on_error: Literal["stop_dependents", "continue", "cancel_run"] = "stop_dependents"
 
-    def task(self) -> Task:
-        """As runs take it."""
+    def task(self, number: int) -> Task:
+        """As runs take it; `number` counts from 1."""
         call = Call(self.action, self.arguments, self.timeout_s, self.budget_tokens)
-        return Task(self.id, call, tuple(self.depends_on), self.on_error)
+        return Task(self.id or str(number), call, tuple(self.depends_on), self.on_error)
 
 
 class RunBody(Body):
     """A run."""
 
     tasks: Annotated[list[TaskBody], Field(min_length=1, max_length=2000)]
-    max_parallel: Annotated[int | None, Field(ge=1, le=1000)] = None
+    max_parallel: Annotated[int | None, Field(ge=1, le=1000, description="Tasks at the same time.")] = None
     wait_s: Annotated[
         float | None, Field(ge=0, le=86_400, description="How long to wait for the end; null: to the end.")
     ] = None
