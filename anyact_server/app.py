@@ -93,6 +93,8 @@ class App:
         self._watching = watching
         self._stands = anyio.Event()
         self._indexing = anyio.Event()
+        self._settled = anyio.Event()
+        self._settled.set()
         self._waiting: list[CatalogChange] = []
 
     @asynccontextmanager
@@ -138,7 +140,7 @@ class App:
         return [spec.name for spec in specs if worth_reading(spec) and self.catalog.snapshot(spec.name) is None]
 
     async def read_servers(self, names: Sequence[str], done: Callable[[str], None] = lambda _: None) -> dict[str, Read]:
-        """Read what servers offer now, a few at once.
+        """Read what servers offer now, a few at once, until search knows it too.
 
         Args:
             names: the servers.
@@ -167,6 +169,7 @@ class App:
                     group.start_soon(read, name)
                 else:
                     done(name)
+        await self.settled()
         return ended
 
     async def diagnose(self, names: Sequence[str], done: Callable[[str], None] = lambda _: None) -> list[Finding]:
@@ -250,6 +253,8 @@ class App:
 
     def _note_change(self, change: CatalogChange) -> None:
         self._waiting.append(change)
+        if self._settled.is_set():
+            self._settled = anyio.Event()
         self._indexing.set()
 
     async def _keep_index(self) -> None:
@@ -260,6 +265,12 @@ class App:
             for change in changes:
                 self.reliability.notice(change)
             await anyio.to_thread.run_sync(self.searcher.update, changes, self.catalog.get)
+            if not self._waiting:
+                self._settled.set()
+
+    async def settled(self) -> None:
+        """Wait until search knows every change that the catalog knows."""
+        await self._settled.wait()
 
     async def reload(self) -> None:
         """Read the configuration anew; only what differs is touched. A broken file keeps the old configuration.
