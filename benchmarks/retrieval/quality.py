@@ -16,7 +16,7 @@ from anyact_server.retrieval.vectors import text_key
 from anyact_server.types import Action
 from benchmarks.report import say
 
-from .rivals import Dense, Plain, Reciprocal, as_fastmcp, name_and_description
+from .rivals import Dense, Plain, Reciprocal, as_fastmcp, everything, name_and_description
 
 SETS = ("stabletoolbench", "sealtools", "metatool")
 QUICK = 60
@@ -40,13 +40,14 @@ def contenders(actions: Sequence[Action], encoder: Encoder, store: VectorStore) 
     own.rebuild(actions)
     keywords = Index(None)
     keywords.rebuild(actions)
-    plain, fastmcp = Plain(name_and_description), Plain(as_fastmcp)
+    plain, full, fastmcp = Plain(name_and_description), Plain(everything), Plain(as_fastmcp)
     dense = Dense(encoder, vectors(actions, encoder, store))
     rivals: dict[str, Searcher] = {
         "anyact, keywords alone": keywords,
-        "hybrid RRF(60)": Reciprocal(plain, dense),
+        "hybrid RRF(60)": Reciprocal(full, dense),
         "dense": dense,
-        "BM25": plain,
+        "BM25": full,
+        "BM25, name and description": plain,
         "BM25 as FastMCP": fastmcp,
     }
     for rival in rivals.values():

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyact_server.interfaces import Encoder
+from anyact_server.retrieval.documents import encoded_text, parameter_text
 from anyact_server.types import Action, CatalogChange, Estimate, Hit, Query, SearchAnswer
 
 Floats = NDArray[np.float64]
@@ -117,6 +118,11 @@ def words(text: str) -> list[str]:
 def name_and_description(action: Action) -> str:
     """The least that is searched anywhere."""
     return f"{action.name} {action.description}"
+
+
+def everything(action: Action) -> str:
+    """All that the product searches, without its weights: server, split name, description, parameters."""
+    return f"{encoded_text(action)} {parameter_text(action.input_schema)}"
 
 
 def as_fastmcp(action: Action) -> str:
