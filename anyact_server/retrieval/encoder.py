@@ -172,17 +172,40 @@ class SentenceTransformersEncoder:
         return library.SentenceTransformer(self._name, device="cpu")
 
 
+class UnusableEncoder:
+    """Stands for an encoder that cannot be made: every text is refused with the reason, so that words are searched."""
+
+    dimension = 0
+    digest = ""
+
+    def __init__(self, error: EncoderError) -> None:
+        self._error = error
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Floats:
+        """Raise the reason."""
+        raise EncoderError(self._error.message, hint=self._error.hint)
+
+
 def load(settings: Settings) -> Encoder | None:
     """The encoder that the settings name, not loaded yet; None when it is switched off.
 
-    A setting of the form `https://host/v1/embeddings#model` is an OpenAI-compatible endpoint.
+    A setting of the form `https://host/v1/embeddings#model` is an OpenAI-compatible endpoint. A model in the package
+    that is missing or damaged gives an encoder that refuses every text with the reason.
     """
     chosen = settings.encoder.strip()
     if chosen.lower() in ("off", "none", ""):
         return None
     if chosen == "builtin":
-        return OnnxEncoder(threads=settings.encoder_threads)
+        return builtin(MODEL, settings.encoder_threads)
     if chosen.startswith(("http://", "https://")):
         key = settings.encoder_key.get_secret_value() if settings.encoder_key else None
         return EndpointEncoder(chosen, key=key)
     return SentenceTransformersEncoder(chosen, threads=settings.encoder_threads)
+
+
+def builtin(folder: Path, threads: int = 1) -> Encoder:
+    """The model of a folder; where it cannot be used, an encoder that says why."""
+    try:
+        return OnnxEncoder(folder, threads)
+    except EncoderError as error:
+        return UnusableEncoder(error)

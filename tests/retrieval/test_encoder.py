@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from anyact_server.errors import EncoderError
-from anyact_server.retrieval import EndpointEncoder, OnnxEncoder, SentenceTransformersEncoder, load
-from anyact_server.retrieval.encoder import MODEL
+from anyact_server.retrieval import EndpointEncoder, Index, OnnxEncoder, SentenceTransformersEncoder, load
+from anyact_server.retrieval.encoder import MODEL, builtin
 from anyact_server.settings import Settings
+from anyact_server.types import Action, Query
 
 
 def test_the_shipped_model_knows_what_texts_mean() -> None:
@@ -52,6 +53,16 @@ def test_a_model_folder_without_its_files_is_an_error_that_names_it(tmp_path: Pa
     encoder = OnnxEncoder(tmp_path)
     with pytest.raises(EncoderError, match="cannot be loaded"):
         encoder.encode(["text"])
+
+
+@pytest.mark.case("F3")
+def test_a_missing_model_costs_the_meaning_of_words_not_the_search(tmp_path: Path) -> None:
+    """Without its model AnyAct searches by words and says so; nothing else is lost."""
+    index = Index(builtin(tmp_path))
+    index.rebuild([Action("time__now", "time", "now", "What time it is.")])
+    answer = index.search(Query(("what time is it",)))
+    assert [hit.action.id for hit in answer.hits] == ["time__now"]
+    assert "keyword search only" in (answer.degraded or "") and "cannot be used" in (answer.degraded or "")
 
 
 def test_the_setting_chooses_the_encoder() -> None:
