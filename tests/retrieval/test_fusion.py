@@ -42,7 +42,7 @@ def test_the_blend_does_not_depend_on_how_far_an_encoder_spreads_its_cosines() -
 
 def test_confidence_is_a_share_that_grows_with_the_score() -> None:
     """Between 0 and 1, one half in the middle."""
-    found = fusion.confidence(array(-50, fusion.MIDDLE, 50))
+    found = fusion.confidence(array(-100, fusion.MIDDLE, 100))
     assert found == pytest.approx(array(0, 0.5, 1), abs=1e-6)
 
 
