@@ -16,7 +16,7 @@ from .repair_places import REMARKS, inside, mapped, merged
 
 DEEPEST = 60
 """Levels of a shown schema; below, anything goes."""
-MOST_NODES = 20_000
+MOST_NODES = 5_000
 """Schemas within a shown schema; beyond, anything goes."""
 GROWTH = 4
 """How many times more schemas than the original an inlined one may have before definitions are kept instead."""

@@ -154,7 +154,8 @@ def test_any_value_survives_being_stored(value: Any) -> None:
 
 @given(
     st.lists(
-        st.dictionaries(st.sampled_from(["name", "inputSchema", "annotations", "title"]), JSON_VALUES) | JSON_VALUES
+        st.dictionaries(st.sampled_from(["name", "inputSchema", "annotations", "title"]), JSON_VALUES) | JSON_VALUES,
+        max_size=4,
     )
 )
 def test_any_list_is_read_without_an_error(tools: list[Any]) -> None:
