@@ -74,7 +74,8 @@ def of_entry(spec: ServerSpec) -> Finding | None:
 
 def of_error(spec: ServerSpec, error: AnyActError) -> Finding:
     """Why a server could not be read."""
-    return Finding(spec.name, "broken", error.message, _cure(spec, error))
+    message = error.message.removeprefix(f"server {spec.name!r}: ")
+    return Finding(spec.name, "broken", message, _cure(spec, error))
 
 
 def of_snapshot(spec: ServerSpec, snapshot: Snapshot, actions: Sequence[Action], seconds: float) -> Finding:
