@@ -17,7 +17,7 @@ from anyact_server.types import EMPTY, Action, CatalogChange, Estimate, Query, S
 from . import folders, ranking, segments
 from .documents import action_key, document, encoded_text
 from .encoder import SentenceTransformersEncoder
-from .guard import Guard
+from .guard import QUERY_S, Guard
 from .segments import Segment
 from .state import State
 from .vectors import VectorStore, text_key
@@ -57,6 +57,7 @@ class Index:
         progress: told how many of how many texts are encoded.
         background: whether `rebuild` and `update` leave more than a few vectors to a thread of its own and return as
             soon as keyword search is right; else they return when every vector is there.
+        query_s: how long a search waits for the vectors of its query.
     """
 
     def __init__(
@@ -68,9 +69,10 @@ class Index:
         prebuilt: Sequence[Path] = (),
         progress: Progress | None = None,
         background: bool = False,
+        query_s: float = QUERY_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.guard = Guard(encoder, monotonic=monotonic)
+        self.guard = Guard(encoder, monotonic=monotonic, query_s=query_s)
         self._monotonic = monotonic
         self._store = store or VectorStore()
         self._folder = folder

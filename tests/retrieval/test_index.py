@@ -228,7 +228,8 @@ def test_a_broken_encoder_leaves_keyword_search_with_the_reason_and_heals() -> N
 def test_an_encoder_that_hangs_costs_a_search_less_than_a_second() -> None:
     """Keyword results come, marked."""
     encoder = HangingEncoder()
-    found = built(encoder)
+    found = Index(encoder, query_s=0.1)
+    found.rebuild(TOOLS)
     started = time.monotonic()
     answer = found.search(Query(("mailbox message",)))
     assert time.monotonic() - started < 1
