@@ -28,6 +28,8 @@ TWIN_CHARACTERS = 160
 """Characters of a description by which copies are known."""
 WHY_CHARACTERS = 400
 """Characters of a description that are looked through for a hit's reasons."""
+STATES = {"stale": "its server could not be asked lately", "changed": "changed since it was accepted"}
+"""What a hit's reasons say of an action whose state is not the ordinary one."""
 AHEAD = 5
 """Places behind a page that are also cleared of copies, for the neighbours named below it."""
 DISTRUST = 0.4
@@ -152,14 +154,15 @@ def arrange(
 def _trusted(
     state: State, listed: Sequence[Candidate], estimates: Mapping[str, Estimate]
 ) -> list[tuple[float, Candidate]]:
-    """The candidates that are not pruned, with their scores after reliability, best first."""
+    """The candidates that can be called and are not pruned, or are named, with their scores after reliability."""
+    kept: list[tuple[float, Candidate]] = []
+    for one in listed:
+        action = state.action(one.row)
+        belief = estimates.get(action.id)
+        if one.named or not (action.fault or (belief is not None and belief.pruned)):
+            kept.append((trusted(one, belief), one))
     if not estimates:
-        return [(one.score, one) for one in listed]
-    kept = [
-        (trusted(one, belief), one)
-        for one in listed
-        if (belief := estimates.get(state.id(one.row))) is None or one.named or not belief.pruned
-    ]
+        return kept
     return sorted(kept, key=lambda pair: (-pair[1].named, -pair[0], pair[1].row))
 
 
@@ -210,6 +213,10 @@ def _why(action: Action, placed: Placed, intents: Sequence[str], estimate: Estim
             reasons.append(f"{label} has {', '.join(shared[:4])}")
     if one.meaning is not None:
         reasons.append(f"meaning {one.meaning:.2f}")
+    if action.fault:
+        reasons.append(f"cannot be called: {action.fault}")
+    if action.state in STATES:
+        reasons.append(STATES[action.state])
     if placed.twins:
         reasons.append(f"also as {', '.join(placed.twins[:3])}" + (" and more" if len(placed.twins) > 3 else ""))
     if estimate is not None and (estimate.needs_login or estimate.calls):

@@ -147,3 +147,21 @@ def test_a_hit_says_why_it_is_there() -> None:
     plain = ranking.hit(now, ranking.Placed(Candidate(0, 0.1, named=1), (), 0.1), ["x"], belief(1, needs_login=True))
     assert plain.why == ("named", "needs login")
     assert ranking.hit(now, ranking.Placed(Candidate(0, 0.1), (), 0.1), ["x"], belief(1)).why == ()
+
+
+@pytest.mark.case("S1")
+def test_an_action_that_cannot_be_called_is_only_found_by_its_name() -> None:
+    """It takes no place from one that can, and says why when it is asked for."""
+    now = state(action("a", "same"), action("broken", "same", fault="its schema is no object"))
+    placed = ranking.arrange(now, [[Candidate(1, 0.9), Candidate(0, 0.8)]], {}, 10)
+    assert [now.id(item.candidate.row) for item in placed] == ["box__a"]
+    placed = ranking.arrange(now, [[Candidate(1, 0.9, named=2), Candidate(0, 0.8)]], {}, 10)
+    assert "cannot be called: its schema is no object" in ranking.hit(now, placed[0], ["broken"], None).why
+
+
+@pytest.mark.case("Z1")
+def test_a_hit_says_when_its_action_changed_or_could_not_be_checked() -> None:
+    """Search shows what status shows."""
+    now = state(action("a", state="changed"), action("b", state="stale"))
+    whys = [ranking.hit(now, ranking.Placed(Candidate(row, 0.5), (), 0.5), ["x"], None).why for row in (0, 1)]
+    assert whys == [("changed since it was accepted",), ("its server could not be asked lately",)]
