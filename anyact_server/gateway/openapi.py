@@ -10,13 +10,13 @@ from .openapi_schemas import FLAG, OBJECT, TEXT, Schema, listed, ref, schemas, w
 from .rest_bodies import ArgumentsBody, CallBody, RunBody, SearchBody
 
 STATUSES: Mapping[str, str] = {
-    "400": "The request cannot be read, or the action refused it (upstream_4xx, not_supported).",
+    "400": "The request cannot be read, a text in it is too long, or the action refused it (upstream_4xx).",
     "401": "A login is needed: for AnyAct (a valid bearer token) or for the server (kind auth).",
     "403": "Not allowed: this Host or Origin, by a rule, or by the server (kind permission).",
     "404": "Nothing has this name, or it is hidden; the two look alike.",
     "405": "This method is not for this path; see Allow.",
     "409": "The state of things does not allow it (kind conflict).",
-    "413": "The body is larger than the setting body_bytes, or one text in it than 100,000 characters.",
+    "413": "The body is larger than the setting body_bytes.",
     "415": "The body is not JSON.",
     "422": "A parameter, the body or the arguments do not have the right form; the message says what is wanted.",
     "429": "The server asks to be left alone for a while (kind rate_limited), or too many runs; see Retry-After.",

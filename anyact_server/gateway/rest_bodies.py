@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from anyact_server.types import Call, Query, Task
 
 Detail = Literal["cards", "schemas", "full"]
+WHOLE_NUMBERS = frozenset({"limit", "offset", "budget_tokens", "max_parallel"})
 Text = Annotated[str, Field(max_length=100_000)]
 Intent = Annotated[str, Field(max_length=100_000, pattern=r"\S")]
 Intents = Annotated[list[Intent], Field(min_length=1, max_length=20)]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _listed(value: Any) -> Any:
@@ -23,6 +28,14 @@ class Body(BaseModel):
 
     # Built at first use: a process that serves stdio never needs them.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count(cls, given: Any) -> Any:
+        """JSON Schema counts 3.0 among the integers."""
+        if not isinstance(given, dict):
+            return given
+        return {name: _whole(value) if name in WHOLE_NUMBERS else value for name, value in given.items()}
 
 
 class SearchBody(Body):

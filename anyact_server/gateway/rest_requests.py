@@ -31,7 +31,8 @@ async def read_body(request: Request, model: type[B], most: int, *, optional: bo
         optional: take no body at all as an empty object.
 
     Raises:
-        Refused: too large (413), not JSON (415, 400 with the place), or not of this form (422).
+        Refused: too large (413), not JSON (415, 400 with the place), a text in it too long (400), or not of this
+            form (422).
     """
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
@@ -53,7 +54,7 @@ async def read_body(request: Request, model: type[B], most: int, *, optional: bo
 def _misshapen(error: ValidationError) -> Refused:
     first = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(str(part)[:ECHO_CHARS] for part in first["loc"])[: 2 * ECHO_CHARS] or "the body"
-    status = 413 if first["type"] == "string_too_long" else 422
+    status = 400 if first["type"] == "string_too_long" else 422
     return Refused(status, f"{place}: {first['msg']}", "See /openapi.json for the form of this body.")
 
 
@@ -108,7 +109,7 @@ class Asked:
     def seconds(self, name: str) -> float:
         """Seconds, 0 when they are not there. Raises Refused."""
         text = self._given.get(name, "0")
-        fits = re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,20})?", text)
+        fits = re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,3})?", text, re.ASCII | re.IGNORECASE)
         if not fits or float(text) > LONGEST_WAIT_S:
             raise Refused(422, f"{name} must be seconds from 0 to {LONGEST_WAIT_S:.0f}")
         return float(text)

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from anyact_server.catalog import action_id
 from anyact_server.gateway import FrontServer, Gate, Guard, Parts, http_app, listening, ready, rest_routes, serve_http
 from anyact_server.interfaces import Policy
+from anyact_server.settings import Settings
 from anyact_server.types import ServerSpec
 from tests.dispatch import whole
 
@@ -63,7 +64,10 @@ async def served(app: ASGIApp) -> AsyncIterator[str]:
 @asynccontextmanager
 async def rooms(home: Path, *specs: ServerSpec, policy: Policy | None = None) -> AsyncIterator[Parts]:
     """The real rooms over these servers, as the front is given them."""
-    async with whole.standing(home, *specs, policy=policy) as found:
+    found = whole.Whole(home, specs, policy)
+    async with found.running():
+        for spec in specs:
+            found.catalog.record_snapshot(await found.pool.take_snapshot(spec.name))
         yield Parts(
             found.space,
             found.catalog,
@@ -71,7 +75,7 @@ async def rooms(home: Path, *specs: ServerSpec, policy: Policy | None = None) ->
             found.grounder,
             found.ledger,
             found.runs,
-            whole.load([]),
+            Settings(),
             action_id,
             policy,
         )
