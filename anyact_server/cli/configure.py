@@ -26,7 +26,7 @@ from anyact_server.errors import UsageError
 from anyact_server.telemetry import MASK
 
 from .common import site_options, with_app
-from .output import DONE, FAILED, note, progress, show_json
+from .output import DONE, FAILED, counted, note, progress, show_json
 
 RUNNERS = ("npx", "uvx", "pipx", "docker", "private", "remote")
 
@@ -49,7 +49,17 @@ def surroundings(site: Site, manifests: tuple[str, ...]) -> Surroundings:
     return Surroundings(folders, machine, site.home, Path.home(), Path.cwd(), os.environ)
 
 
-@click.command(context_settings={"ignore_unknown_options": False})
+class Worded(click.Command):
+    """Keeps the words behind `--` apart: they are the command, or go to it, and are never read as ours."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        cut = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[:cut])
+        ctx.params["words"] = (*ctx.params["words"], *args[cut + 1 :])
+        return rest
+
+
+@click.command(cls=Worded)
 @click.argument("what", required=False)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.option("--name", metavar="NAME", help="Its name in the configuration. [default: from what is added]")
@@ -122,7 +132,7 @@ def add(
         note(f"{addition.name} does not answer yet: {report['error']['message']}")
         note(f"see: anyact doctor {addition.name}")
     elif "actions" in report:
-        note(f"{addition.name} offers {report['actions']} actions")
+        note(f"{addition.name} offers {counted(report['actions'], 'action')}")
     return code
 
 

@@ -35,7 +35,8 @@ def doctor(site: Site, as_json: bool, names: tuple[str, ...]) -> int:
         chosen = [spec.name for spec in app.catalog.specs() if not names or spec.name in names]
         with progress("looking", len(chosen), as_json=as_json) as bar:
             findings = await app.diagnose(chosen, bar.step)
-        configuration = site.problems()
+        problems = [one for one in site.configs.problems if not names or one.entry is None or one.entry in names]
+        configuration = [str(problem) for problem in problems]
         if as_json:
             show_json({"configuration": configuration, "findings": findings})
         else:
@@ -45,7 +46,8 @@ def doctor(site: Site, as_json: bool, names: tuple[str, ...]) -> int:
                 show(finding)
             if not chosen:
                 note("no servers are configured; add one: anyact add time")
-        return FAILED if any(f.health == "broken" for f in findings) or configuration else DONE
+        wrong = any(problem.severity == "error" for problem in problems)
+        return FAILED if wrong or any(finding.health == "broken" for finding in findings) else DONE
 
     return with_app(site, work)
 

@@ -11,7 +11,7 @@ from anyact_server.catalog import Site
 from anyact_server.types import LOCAL, Action, Query, plain
 
 from .common import site_options, with_app
-from .output import DONE, FAILED, note, show_json, table
+from .output import DONE, FAILED, counted, note, show_json, table
 
 
 @click.command()
@@ -55,7 +55,7 @@ def search(
 @click.option("--server", "-s", "servers", multiple=True, metavar="NAME", help="Only actions of this server.")
 @site_options
 def list_(site: Site, as_json: bool, servers: tuple[str, ...]) -> int:
-    """List the actions of the catalog, without starting any server."""
+    """List the actions of the catalog; only servers that were never read are started."""
 
     async def work(app: App) -> int:
         for name in servers:
@@ -65,7 +65,8 @@ def list_(site: Site, as_json: bool, servers: tuple[str, ...]) -> int:
             show_json({"actions": [brief(action) for action in chosen]})
         else:
             table(("ACTION", "STATE", "WHAT IT DOES"), [(a.id, a.state, first_line(a)) for a in chosen])
-            note(f"{len(chosen)} actions of {len({a.server for a in chosen})} servers")
+            of = counted(len({action.server for action in chosen}), "server")
+            note(f"{counted(len(chosen), 'action')} of {of}")
         return DONE
 
     return with_app(site, work, read=True, as_json=as_json)

@@ -81,6 +81,11 @@ def note(text: str) -> None:
     click.echo(MASK.mask(text), err=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 action`, `12 actions`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows in columns as wide as their content; the last column may run on."""
     if not rows:

@@ -1,4 +1,4 @@
-"""`servers`: the state of every server; read again, restart, reset."""
+"""`servers`: the state of every server; with `--check`, after reading each anew."""
 
 from __future__ import annotations
 

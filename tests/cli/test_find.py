@@ -49,7 +49,7 @@ def test_the_catalog_is_listed(plain: Shell) -> None:
     listed = plain("list")
     assert listed.code == 0
     assert "plain__echo" in listed.out
-    assert "actions of 1 servers" in listed.err
+    assert "actions of 1 server" in listed.err
     again = plain("list", "--server", "plain", "--json")
     assert {"id", "server", "name", "description", "state"} <= set(again.json["actions"][0])
     assert again.err == ""
