@@ -130,8 +130,9 @@ def main() -> None:
     say("\n$ anyact servers --check")
     run(str(ANYACT), "servers", "--check", "--home", str(HOME))
     anyio.run(work, sys.argv[1:])
-    say("\ndone. Your turn: put this into your client's configuration:")
-    entry = {"anyact": {"command": str(ANYACT), "args": ["serve", "--stdio"]}}
+    say("\ndone. Your turn: this entry puts the servers of this demo into your client.")
+    say("Without --home it serves your own, which `anyact add` and `anyact import` collect:")
+    entry = {"anyact": {"command": str(ANYACT), "args": ["serve", "--stdio", "--home", str(HOME)]}}
     say(json.dumps({"mcpServers": entry}, indent=2))
 
 
