@@ -160,8 +160,14 @@ def supported_versions(data: object) -> list[str]:
 
 
 async def _discover(ask: Asking, server: str) -> Agreement:
-    version = LATEST_MODERN_VERSION
-    result = await ask("server/discover", _envelope(version), _headers("server/discover", version))
+    method, version = "server/discover", LATEST_MODERN_VERSION
+    try:
+        result = await ask(method, _envelope(version), _headers(method, version))
+    except RemoteError as error:
+        mutual = [v for v in MODERN_PROTOCOL_VERSIONS if v in supported_versions(error.data)]
+        if error.code != UNSUPPORTED_VERSION or not mutual:
+            raise
+        result = await ask(method, _envelope(mutual[-1]), _headers(method, mutual[-1]))
     offered = result.get("supportedVersions")
     if not isinstance(offered, list) or not any(v in MODERN_PROTOCOL_VERSIONS for v in offered):
         raise RemoteError(INVALID_PARAMS, "the server offers no version of the new era", server=server)

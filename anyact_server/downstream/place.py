@@ -163,6 +163,7 @@ class Place:
         standing = self.standing
         if connection.closed.is_set():
             self._living.discard(connection)
+            self._watched = {key: uris for key, uris in self._watched.items() if uris or key in self._current}
         self._learned = connection.learned or self._learned
         if connection.ready:
             standing.warnings = connection.warnings

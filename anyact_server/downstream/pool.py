@@ -100,9 +100,9 @@ class Pool:
         limits: Limits | None = None,
         repeatable: bool = False,
     ) -> JsonObject:
-        place = self._known(server)
-        bounds = bounds_of(method, limits or self._limits(place.spec))
+        bounds = bounds_of(method, limits or self._limits(self._known(server).spec))
         for last in (False, True):
+            place = self._known(server)  # the configuration may have changed since the first attempt
             connection = await place.connection(caller)
             began = anyio.current_time()
             try:

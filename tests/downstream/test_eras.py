@@ -162,10 +162,14 @@ async def test_a_configured_era_is_not_asked_for() -> None:
         await Server(remote(-32601), HELLO).agree("modern")
 
 
-async def test_a_refusal_that_contradicts_itself_is_final() -> None:
-    """The very version that was asked for is named as the only one: there is nothing else to try."""
+async def test_a_version_that_a_refusal_names_is_tried_once() -> None:
+    """The server knows a common version after all; if it refuses that too, it is taken for what it is."""
+    refusal = remote(-32022, {"supported": ["2026-07-28"]})
+    server = Server(refusal, HELLO)
+    server.answers["server/discover"] = [refusal, SELF]
+    assert (await server.agree()).modern and server.methods() == ["server/discover"] * 2
     with pytest.raises(DownstreamError, match="refused the connection"):
-        await Server(remote(-32022, {"supported": ["2026-07-28"]}), HELLO).agree()
+        await Server(refusal, HELLO).agree()
 
 
 async def test_odd_answers_to_the_handshake_are_taken_as_far_as_they_go() -> None:

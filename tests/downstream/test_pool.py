@@ -564,6 +564,30 @@ async def test_a_new_configuration_leaves_the_unchanged_alone() -> None:
         assert [status.server for status in w.pool.statuses()] == ["a", "b", "d"]
 
 
+@pytest.mark.case("C4")
+async def test_a_call_that_waits_its_turn_follows_the_new_configuration() -> None:
+    """It was never sent, so it goes to the server as it is configured now, and nothing of the old one is started."""
+    async with world(raw(serial=True)) as w:
+        pid = (await w.data("raw", "seen"))["pid"]
+        found: list[str] = []
+
+        async def blocked() -> None:
+            with pytest.raises(DownstreamError, match="changed"):
+                await w.call("raw", "never")
+
+        async def waiting() -> None:
+            found.append((await w.data("raw", "surroundings"))["env"]["NEW"])
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                group.start_soon(blocked)
+                await anyio.wait_all_tasks_blocked()
+                group.start_soon(waiting)
+                await anyio.wait_all_tasks_blocked()
+                await w.pool.apply([raw(serial=True, env={"NEW": "1"})])
+        assert found == ["1"] and w.pool.status("raw").pid not in (pid, None)
+
+
 def test_only_what_a_connection_depends_on_counts_as_a_change() -> None:
     """Names, words and pins may change without a restart; command, environment and limits may not."""
     base = raw()
