@@ -193,8 +193,7 @@ class App:
 
     def _open(self) -> None:
         """Make every room. Runs in a worker thread: files are read here."""
-        home, settings, clock, specs = self.home, self.settings, self._clock, self.site.configs.specs
-        home.mkdir(parents=True, exist_ok=True)
+        home, settings, clock, specs = self.site.make_home(), self.settings, self._clock, self.site.configs.specs
         self.catalog = Catalog(Store(home), specs)
         self.downstreams = Pool(specs, settings, clock=clock)
         self.reliability = Ledger(home / "ledger.sqlite", clock)

@@ -129,17 +129,16 @@ def load(layers: list[tuple[Mapping[str, Any], str]]) -> Settings:
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """The settings given as `ANYACT_<NAME>` variables; lists are separated by commas."""
-    found: dict[str, Any] = {}
-    for name, info in Settings.model_fields.items():
-        text = environment.get(f"ANYACT_{name.upper()}")
-        if text is None:
-            continue
-        found[name] = (
-            tuple(part.strip() for part in text.split(",") if part.strip())
-            if info.annotation == tuple[str, ...]
-            else text
-        )
-    return found
+    given = {name: environment.get(f"ANYACT_{name.upper()}") for name in Settings.model_fields}
+    return {name: from_text(name, text) for name, text in given.items() if text is not None}
+
+
+def from_text(name: str, text: str) -> str | tuple[str, ...]:
+    """A setting given as a text: the parts between commas where it is a list."""
+    info = Settings.model_fields.get(name)
+    if info is None or info.annotation != tuple[str, ...]:
+        return text
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def home_folder(option: str | None, environment: Mapping[str, str]) -> Path:

@@ -218,7 +218,7 @@ def _manifest(wish: Wish, around: Surroundings) -> tuple[Manifest, tuple[Bundle,
         return find_manifest(what, around.folders), None
     except UnknownServer as error:
         if file.is_file() and os.access(file, os.X_OK) and os.sep in what:
-            return _command((str(file),), around), None
+            return _command((what,), around), None
         raise UnknownServer(
             f"nothing known is named {what!r}",
             hint=f"{error.hint or ''} For a package write npm:{what} or pypi:{what}, for a program: -- {what} ARGS.",
@@ -244,7 +244,8 @@ def _command(words: Sequence[str], around: Surroundings) -> Manifest:
         raise UsageError("nothing to add", hint="Name a server, a package, a URL, a file, or a command after --.")
     program = words[0]
     if os.sep in program and not os.path.isabs(program):
-        program = str((around.here / program).resolve())
+        # Never resolved: the link in a virtual environment is what makes its Python the right one.
+        program = os.path.abspath(around.here / program)
     return Manifest(_command_name(words), start=(Recipe(command=program, args=tuple(words[1:])),))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from anyact_server.errors import StorageError
 from anyact_server.settings import Settings, from_environment, home_folder, load
 from anyact_server.telemetry import MASK
 from anyact_server.types import Limits
@@ -67,6 +68,16 @@ class Site:
         settings = found[-1] if found else load([])
         MASK.protect(secret for spec in configs.specs for secret in spec.secrets)
         return replace(self, settings=settings, configs=configs)
+
+    def make_home(self) -> Path:
+        """The home folder, made if it is not there. Raises StorageError."""
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"the home folder {self.home} cannot be made: {error}", hint="Name another one: --home or ANYACT_HOME."
+            ) from error
+        return self.home
 
     @property
     def own_file(self) -> Path:

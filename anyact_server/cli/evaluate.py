@@ -33,8 +33,7 @@ def evaluate() -> None:
 
 def measured(site: Site, settings: Settings, tools: str, queries: str, as_json: bool) -> retrieval.Report:
     """One measurement, with progress; vectors are kept in the home folder."""
-    site.home.mkdir(parents=True, exist_ok=True)
-    store = VectorStore(site.home / "vectors.sqlite")
+    store = VectorStore(site.make_home() / "vectors.sqlite")
     try:
         with progress(f"encoder {settings.encoder}", 100, as_json=as_json) as bar:
 

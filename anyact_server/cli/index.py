@@ -57,11 +57,10 @@ def build(site: Site, as_json: bool, folder: str, files: tuple[str, ...]) -> int
             "there are no actions to index", hint="Add a server (anyact add time), or name a --tools file."
         )
     target = Path(folder).expanduser().absolute()
-    site.home.mkdir(parents=True, exist_ok=True)
     with progress("encoding", len(actions), as_json=as_json) as bar:
         made = Index(
             load(site.settings),
-            store=VectorStore(site.home / "vectors.sqlite"),
+            store=VectorStore(site.make_home() / "vectors.sqlite"),
             progress=lambda done, total: bar.at(done),
         )
         try:

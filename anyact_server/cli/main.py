@@ -20,7 +20,7 @@ COMMANDS = {
     "describe": ("find", "Show actions in full."),
     "call": ("call", "Call one action and print the observation."),
     "run": ("call", "Run many calls with dependencies."),
-    "servers": ("servers", "Show, restart and stop servers."),
+    "servers": ("servers", "Show the state of every server."),
     "doctor": ("doctor", "Tell what is wrong with each server, and the cure."),
     "add": ("configure", "Add a server: a known name, a package, a command, a URL or a file."),
     "remove": ("configure", "Remove a server from the configuration."),
@@ -76,9 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     as_json = "--json" in words
     try:
         result = root.main(args=words, prog_name="anyact", standalone_mode=False)
-    except click.exceptions.Abort:
-        sys.exit(130)
-    except KeyboardInterrupt:
+    except click.exceptions.Abort:  # click's word for Ctrl-C
         sys.exit(130)
     except click.ClickException as error:
         if as_json:
@@ -89,7 +87,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except AnyActError as error:
         fail(error.message, kind=error.kind.value, hint=error.hint, as_json=as_json)
         sys.exit(exit_code(error))
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
     sys.exit(result if isinstance(result, int) else 0)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from anyact_server.errors import UsageError
+from anyact_server.settings import from_text
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -34,7 +35,7 @@ class Options:
             name, equals, text = value.partition("=")
             if not equals or not name:
                 raise UsageError(f"--set {value!r} is not NAME=VALUE", hint="For example: --set call_s=120")
-            flags[name.strip()] = text
+            flags[name.strip()] = from_text(name.strip(), text)
         if self.log_level:
             flags["log_level"] = self.log_level
         return flags
