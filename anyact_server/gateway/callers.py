@@ -96,6 +96,12 @@ def session_of(context: Context) -> str | None:
     return headers.get("mcp-session-id") or connection_of(context).session_id or query.get("session_id")
 
 
+def client_of(context: Context) -> str | None:
+    """The name by which the client introduced itself; None when it did not."""
+    told = context.session.client_params
+    return told.client_info.name if told is not None else None
+
+
 class ClientCaller:
     """The caller of one request.
 

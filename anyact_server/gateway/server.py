@@ -26,10 +26,11 @@ from anyact_server.interfaces import Caller
 from anyact_server.telemetry import logger
 from anyact_server.types import Json, JsonObject
 
-from .callers import ClientCaller, Context, connection_of, modern, principal_of, set_level
+from .callers import ClientCaller, Context, client_of, connection_of, modern, principal_of, set_level
 from .changes import Changes
 from .front import Front
 from .held import BY_RESULT, INPUT_REQUIRED, HeldCalls
+from .legible import legible
 from .levels import Levels
 from .listing import Lists, page
 from .offers import Offers, wrapped
@@ -242,7 +243,7 @@ class FrontServer(Server[None]):
         found = await self._front.call(name, asked.params.get("arguments"), asked.caller)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:200]}")
-        return found
+        return legible(name, found, client_of(asked.context))
 
     # --- prompts, resources, completions
 
