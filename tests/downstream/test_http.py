@@ -129,6 +129,17 @@ async def test_a_dropped_stream_with_numbered_events_is_taken_up_again() -> None
         assert len(resumed) == 1 and resumed[0]["mcp-session-id"] == "session-1"
 
 
+@pytest.mark.case("L1")
+async def test_a_connection_that_breaks_in_mid_stream_is_taken_up_again_or_ends_the_call() -> None:
+    """With numbered events the answer still comes; without, the caller has an error at once."""
+    server = RawHttp()
+    async with plain.listening(server.app) as port, world(web(port)) as w:
+        assert await w.text("web", "break-off", numbered=True) == "resumed"
+        with anyio.fail_after(2), pytest.raises(DownstreamError, match="dropped the connection") as caught:
+            await w.call("web", "break-off", numbered=False)
+        assert caught.value.kind is Kind.CRASHED and caught.value.may_have_run
+
+
 @pytest.mark.case("R2")
 async def test_a_stream_that_cannot_be_resumed_ends_in_an_error() -> None:
     """A server that numbers events but has no GET gets one try; the call may have run."""

@@ -197,6 +197,18 @@ async def drop_for_good(server: RawHttp, frame: Frame) -> Response:
 
 
 @tool
+async def break_off(server: RawHttp, frame: Frame) -> Response:
+    """Break the connection in the middle of the stream, after an event with or without a number."""
+    numbered = frame["params"]["arguments"]["numbered"]
+
+    async def stream() -> AsyncIterator[str]:
+        yield f"id: resume-{frame['id']}\ndata:\n\n" if numbered else ": nothing\n\n"
+        raise ConnectionAbortedError("on purpose")
+
+    return StreamingResponse(stream(), media_type=EVENTS)
+
+
+@tool
 async def page(server: RawHttp, frame: Frame) -> Response:
     return Response("<html><body>Sign in</body></html>", media_type="text/html")
 
