@@ -26,8 +26,8 @@ Tool = Mapping[str, Any]
 REAL = Path("catalogs") / "real_tools.jsonl"
 PUBLIC = ("toucan", "dockermcp", "sealtools", "stabletoolbench")
 """Data sets of tools, in the order in which they fill a catalog."""
-NEVER_STARTED = {"command": PYTHON, "args": ["-m", "benchmarks.calls.small", "stdio"], "cwd": str(ROOT)}
-"""How the servers of a home would be started: they are searched, and never called."""
+STARTED = {"command": PYTHON, "args": ["-m", "benchmarks.calls.small", "stdio"], "cwd": str(ROOT)}
+"""How the servers of a home would be started; they are searched, and not called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +114,18 @@ def filled(offers: Iterable[Offer], count: int) -> list[Offer]:
     return list(chosen.values())
 
 
-def install(offers: Sequence[Offer], folder: Path, more: Mapping[str, Any] | None = None) -> tuple[Path, Path]:
+def install(offers: Sequence[Offer], folder: Path) -> tuple[Path, Path]:
     """A home that knows what the servers offer, and its configuration.
 
     Args:
-        offers: the servers; none of them can be started.
+        offers: the servers.
         folder: where both are made.
-        more: entries of other servers, real ones.
 
     Returns:
         The configuration file and the home folder.
     """
     config, home = folder / "servers.json", folder / "home"
-    entries = {offer.server: NEVER_STARTED for offer in offers} | dict(more or {})
+    entries = {offer.server: STARTED for offer in offers}
     config.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
     home.mkdir()
     catalog = Catalog(Store(home), read_configs([config], {}).specs)
