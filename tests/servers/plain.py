@@ -432,7 +432,7 @@ async def listening(app: ASGIApp, *, port: int = 0, tls: Certificates | None = N
 
     With `tls` it shows that certificate.
     """
-    with socket.socket() as sock:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as sock:  # else Nagle delays answers
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(("127.0.0.1", port))
         shown = {"ssl_certfile": tls.certificate, "ssl_keyfile": tls.key} if tls else {}
