@@ -203,6 +203,12 @@ async def test_two_clients_at_once_do_not_hold_each_other_up() -> None:
     assert all(word in text for word, text in texts)
 
 
+def test_a_listening_socket_says_that_it_speaks_tcp() -> None:
+    """Only then does the event loop turn Nagle's delay off for accepted connections."""
+    with listening("127.0.0.1", 0) as sock:
+        assert sock.proto == socket.IPPROTO_TCP
+
+
 def test_an_address_that_is_taken_or_wrong_is_named() -> None:
     """With the cause."""
     with listening("127.0.0.1", 0) as taken:
