@@ -6,7 +6,6 @@ while `running`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -37,7 +36,7 @@ from .grounding import Grounder, open_store
 from .interfaces import Caller, Clock, ServerEvent
 from .reliability import Ledger
 from .retrieval import Index, VectorStore, load
-from .telemetry import logger
+from .telemetry import SystemClock, logger
 from .types import CatalogChange, ServerSpec, ServerStatus
 
 LOG = logger("app")
@@ -49,18 +48,6 @@ class Read:
 
     error: AnyActError | None
     seconds: float
-
-
-class SystemClock:
-    """The real time."""
-
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return time.time()
-
-    def monotonic(self) -> float:
-        """Seconds that never go back."""
-        return time.monotonic()
 
 
 class App:
@@ -290,4 +277,4 @@ class App:
         self.discovery.want_unseen()
 
 
-__all__ = ["App", "Read", "SystemClock"]
+__all__ = ["App", "Read"]

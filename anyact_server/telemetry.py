@@ -1,9 +1,10 @@
-"""Logs on stderr, with secrets masked, and the process's own counters."""
+"""Logs on stderr with secrets masked, and the time: what every part of a process shares."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Iterable
 
 ROOT = "anyact"
@@ -53,3 +54,15 @@ def start_logging(level: str) -> None:
     root.setLevel(level.upper())
     root.propagate = False
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
+
+
+class SystemClock:
+    """The time of this machine, as an `interfaces.Clock`."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from anyact_server.app import SystemClock
 from anyact_server.catalog import Site
 from anyact_server.evaluation import results, retrieval
 from anyact_server.grounding import Grounder, open_store
 from anyact_server.retrieval import VectorStore
 from anyact_server.settings import Settings
+from anyact_server.telemetry import SystemClock
 from anyact_server.types import Json
 
 from .common import site_options

@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from anyact_server.errors import DownstreamError, RemoteError, UnknownServer
 from anyact_server.interfaces import Caller, Clock, ServerEvent
 from anyact_server.settings import Settings
-from anyact_server.telemetry import MASK, logger
+from anyact_server.telemetry import MASK, SystemClock, logger
 from anyact_server.types import EMPTY, Era, JsonObject, Kind, Limits, ServerSpec, ServerStatus, Snapshot
 
 from . import frames
@@ -25,7 +25,6 @@ from .owner import Connection, MakeWire
 from .peer import Bounds
 from .place import SILENT, Place, close_all
 from .sse import SseWire
-from .standing import SystemClock
 from .stdio import StdioWire
 from .wire import SessionLost, Unreachable
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 
 from anyact_server.errors import DownstreamError, NeedsLogin
@@ -18,16 +17,6 @@ FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 300.0
 STEADY_S = 60.0
 """A connection that lived for so long was sound; its end counts as the first failure again."""
-
-
-class SystemClock:
-    """The time of this machine."""
-
-    def now(self) -> float:
-        return time.time()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
 
 
 class Standing:
