@@ -17,7 +17,8 @@ from .output import DONE, FAILED, note, show_json, table
 def row(status: ServerStatus, now: float) -> tuple[str, ...]:
     """A server's line in the table."""
     since = f"{_age(now - status.since)} ago" if status.since else "-"
-    wait = f"next try in {_age(status.next_try - now)}" if status.next_try and status.next_try > now else ""
+    pause = None if status.next_try is None else status.next_try - now
+    wait = "" if pause is None else f"next try in {_age(pause)}" if pause > 0 else "next try with the next call"
     words = "; ".join(part for part in (status.error, wait) if part)
     state = f"{status.state.value}{' (stale)' if status.stale else ''}"
     return (status.server, status.transport, state, str(status.actions), since, words)

@@ -132,6 +132,8 @@ class Standing:
     def status(self, pid: int | None) -> ServerStatus:
         """The standing as a value."""
         left = self.pause_left()
+        if left is None and self._state in (ServerState.DOWN, ServerState.FAILED):
+            left = 0.0
         unsound = self._state is ServerState.READY and self.list_fault is not None
         return ServerStatus(
             server=self.spec.name,

@@ -45,6 +45,8 @@ BACKLOG = 2048
 """Connections that may wait to be taken."""
 CLOSE_S = 2.0
 """How long open streams may go on after the process was asked to stop."""
+STOP_S = 15.0
+"""How long the application's lifespan may take to end after a cancellation: stubborn servers are given some seconds."""
 Health = Callable[[], JsonObject]
 Running = Callable[[], AbstractAsyncContextManager[object]]
 
@@ -282,7 +284,7 @@ async def serve_http(
             if served.started and not served.should_exit:
                 # Cancelled in the middle: open streams and the application's lifespan still end in order.
                 served.should_exit = True
-                with anyio.move_on_after(2 * CLOSE_S, shield=True):
+                with anyio.move_on_after(CLOSE_S + STOP_S, shield=True):
                     await served.shutdown(sockets=[sock])
             sock.close()
         group.cancel_scope.cancel()

@@ -260,7 +260,8 @@ def server_line(status: ServerStatus, *, now: float, warnings: int = FEW_WARNING
     if status.error:
         parts.append(one_line(status.error, 400))
     if status.next_try is not None:
-        parts.append(f"next try in {duration(status.next_try - now)}")
+        pause = status.next_try - now
+        parts.append(f"next try in {duration(pause)}" if pause > 0 else "next try with the next call")
     parts += [one_line(f"warning: {warning}", 200) for warning in status.warnings[:warnings]]
     if len(status.warnings) > warnings:
         parts.append(f"{len(status.warnings) - warnings} more warnings: name the server to see them")

@@ -45,6 +45,7 @@ def test_ages_are_told_in_the_largest_unit() -> None:
     """And the time until the next try."""
     status = ServerStatus("s", "stdio", ServerState.DOWN, 3, True, 1000.0, 1190.0, "it died")
     assert row(status, 1100.0) == ("s", "stdio", "down (stale)", "3", "2 min ago", "it died; next try in 2 min")
+    assert row(status, 2000.0)[-1] == "it died; next try with the next call"
     assert row(ServerStatus("s", "stdio", ServerState.READY, since=1.0), 4.0)[4] == "3 s ago"
     assert row(ServerStatus("s", "stdio", ServerState.READY, since=1.0), 7300.0)[4] == "2 h ago"
     assert row(ServerStatus("s", "stdio", ServerState.IDLE, since=1.0), 200000.0)[4] == "2 d ago"

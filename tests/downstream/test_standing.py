@@ -23,7 +23,7 @@ def fault(text: str = "broken", kind: Kind = Kind.CRASHED) -> DownstreamError:
 
 
 def test_failed_starts_are_tried_again_after_growing_pauses() -> None:
-    """The refusal meanwhile carries reason, cure and the time of the next try."""
+    """The refusal meanwhile carries reason, cure and the time of the next try, which is now when the pause is over."""
     clock = Clock()
     server = standing(clock)
     for pause_s in (1.0, 2.0, 4.0):
@@ -37,7 +37,7 @@ def test_failed_starts_are_tried_again_after_growing_pauses() -> None:
         assert refusal is not None and refusal.retry_after_s == pause_s and refusal.hint == "mend it"
         assert refusal.kind is Kind.CRASHED and not refusal.may_have_run
         clock.time += pause_s
-        assert server.refusal() is None and server.status(None).next_try is None
+        assert server.refusal() is None and server.status(None).next_try == clock.now()
     server.forgive()
     server.failed(fault())
     assert server.pause_left() == 1.0

@@ -241,6 +241,26 @@ async def test_an_application_that_does_not_start_is_an_error() -> None:
         await serve_http(Starlette(lifespan=broken), listening("127.0.0.1", 0), signals=False)
 
 
+async def test_a_cancelled_server_lets_what_runs_around_it_end() -> None:
+    """However long that takes, within a bound: servers behind it may need seconds to be stopped."""
+    order: list[str] = []
+
+    @asynccontextmanager
+    async def slow_to_end(_: Starlette) -> AsyncIterator[None]:
+        yield
+        for _ in range(50):
+            await anyio.lowlevel.checkpoint()
+        order.append("ended")
+
+    sock = listening("127.0.0.1", 0)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            web = Starlette(lifespan=slow_to_end)
+            await group.start(lambda *, task_status: serve_http(web, sock, signals=False, task_status=task_status))
+            group.cancel_scope.cancel()
+    assert order == ["ended"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_the_process_in_order_also_with_open_streams(number: signal.Signals) -> None:
     """What runs around the serving is still left properly, within a few seconds."""

@@ -223,6 +223,7 @@ def test_the_table_of_servers_tells_which_one_failed_and_why() -> None:
         " next try in 30 s; warning: odd\n"
         "a note"
     )
+    assert "connection refused; next try with the next call" in servers_text(statuses, now=1100.0)
     assert listed(statuses, now=1000.0)["structuredContent"]["servers"][1] == {
         "server": "web",
         "state": "failed",
