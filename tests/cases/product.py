@@ -110,7 +110,8 @@ class Answer:
         if "data" in self.facts:
             return self.facts["data"]
         lines = self.text.splitlines()
-        start = next(number for number, line in enumerate(lines) if line.startswith(("{", "[")))
+        start = next((number for number, line in enumerate(lines) if line.startswith(("{", "["))), None)
+        assert start is not None, f"no JSON in {self.text[:500]!r}"
         return json.JSONDecoder().raw_decode("\n".join(lines[start:]))[0]
 
 
@@ -304,6 +305,7 @@ async def product(
     """
     file = configure(folder, servers, {"encoder": "off", **settings})
     site = Site.find([str(file)], str(folder / "home"), {}, dict(os.environ))
+    site.home.mkdir(exist_ok=True)
     instance = Instance(site)
     sock = listening("127.0.0.1", 0)
     port = sock.getsockname()[1]
