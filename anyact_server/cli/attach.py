@@ -106,7 +106,7 @@ async def attach(socket: Path, endpoint: str | None, restart: Callable[[], None]
     """
     ledger = Ledger()
     lines, source = anyio.create_memory_object_stream[bytes](64)
-    async with anyio.create_task_group() as group:
+    async with source, anyio.create_task_group() as group:
         group.start_soon(_read_client, lines)
         holder = await _next_holder(socket, endpoint, restart)
         while not await _converse(source, holder, ledger):

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 from anyact_server.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 40.0
+PATIENCE_S = 25.0
 """How long anything may take before a test fails; machines that run tests are often busy."""
 
 
@@ -80,17 +81,22 @@ class Shell:
             sys.stdin = before
         raise AssertionError("a command always ends with an exit code")
 
-    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
-        """Run a command in a process of its own, its pipes open."""
-        return subprocess.Popen(
+    @contextlib.contextmanager
+    def start(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """Run a command in a process of its own, its pipes open; what is left of it in the end is killed."""
+        with subprocess.Popen(
             [sys.executable, "-m", "anyact_server", *words],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",
-            **more,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.kill()
 
 
 @contextlib.contextmanager
@@ -178,16 +184,18 @@ class Pipe:
         result: dict[str, Any] = found["result"]
         return result
 
-    def about(self, action: str = "plain__about") -> dict[str, Any]:
-        """What the fixture server behind AnyAct says of itself."""
-        text = self.call("call_action", {"action": action, "arguments": {}})["content"][0]["text"]
-        found: dict[str, Any] = json.loads(text[text.index("{") : text.rindex("}") + 1])
-        return found
+    def server(self) -> int:
+        """The process of the fixture server behind AnyAct."""
+        text = self.call("call_action", {"action": "plain__about", "arguments": {}})["content"][0]["text"]
+        found = re.search(r"pid\W+(\d+)", text)
+        assert found is not None, text
+        return int(found[1])
 
     def leave(self) -> int:
         """Close our end and wait for the process."""
         assert self.process.stdin is not None
-        self.process.stdin.close()
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
         return self.process.wait(PATIENCE_S)
 
     def end(self) -> str:
@@ -198,21 +206,12 @@ class Pipe:
 
 @contextlib.contextmanager
 def pipe(shell: Shell, *words: str) -> Iterator[Pipe]:
-    """A client at its own `serve --stdio` on the shell's home; nothing is left of it afterwards."""
-    process = shell.start("serve", "--stdio", *words)
-    with process:
+    """A client at its own `serve --stdio` on the shell's home."""
+    with shell.start("serve", "--stdio", *words) as process:
         client = Pipe(process)
-        try:
-            yield client
-        finally:
-            if process.stdin is not None and not process.stdin.closed:
-                with contextlib.suppress(OSError):
-                    process.stdin.close()
-            try:
-                process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
+        yield client
+        if process.poll() is None:
+            client.leave()
 
 
 def run_words(words: Sequence[str], **more: Any) -> subprocess.CompletedProcess[str]:
