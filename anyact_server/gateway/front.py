@@ -91,7 +91,7 @@ class Front:
             reading.notes.append(f"Only the first {MOST_INTENTS} of {len(intents)} intents were used.")
             intents = intents[:MOST_INTENTS]
         reading.notes += _unknown_servers(parts, servers, caller.principal)
-        reading.notes += _unread(parts, self._sight.unread(parts), caller.principal)
+        reading.notes += unread_notes(parts, self._sight.unread(parts), caller.principal)
         answer = await parts.space.search(Query(intents, limit=limit, servers=servers), caller.principal)
         text, shown = search_text(
             answer,
@@ -283,7 +283,7 @@ def _unknown_servers(parts: Parts, servers: Sequence[str], principal: Principal)
     return [f"No such server: {', '.join(unknown)}. Servers: {', '.join(sorted(known))}."] if unknown else []
 
 
-def _unread(parts: Parts, unread: Sequence[str], principal: Principal) -> list[str]:
+def unread_notes(parts: Parts, unread: Sequence[str], principal: Principal) -> list[str]:
     """What to tell of servers whose actions cannot be found yet."""
     waiting = [name for name in unread if may_know(parts, name, principal)]
     if not waiting:

@@ -24,7 +24,7 @@ from anyact_server.settings import Settings
 from anyact_server.types import LOCAL, Action, Json, JsonObject, Kind, Principal, ReadRequest, RunReport, plain
 
 from .callers import PRINCIPAL_KEY
-from .front import server_statuses
+from .front import server_statuses, unread_notes
 from .openapi import document
 from .parts import Parts, Ready
 from .rest_answers import (
@@ -43,7 +43,7 @@ from .rest_bodies import ArgumentsBody, CallBody, Detail, RunBody, SearchBody
 from .rest_paths import Place, find, segments_of
 from .rest_requests import Asked, read_body, while_connected
 from .rest_views import action_card, action_whole, hits_json
-from .sight import visible_servers
+from .sight import Sight, visible_servers
 
 VIEWS = ("page", "grep", "jsonpath", "head", "tail", "region", "diff", "raw")
 DETAILS: tuple[Detail, ...] = ("cards", "schemas", "full")
@@ -62,6 +62,7 @@ class Visit:
     settings: Settings
     health: Health
     ready: Ready
+    sight: Sight
     named: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -95,6 +96,7 @@ class Rest:
         self._ready = ready
         self._settings = settings
         self._health = health
+        self._sight = Sight()
         self._places = places()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,7 +122,7 @@ class Rest:
             method = request.method[:ECHO_CHARS]
             raise Refused(405, f"{method} is not for this path", f"Use {allowed}.", headers={"Allow": allowed})
         principal = request.scope.get(PRINCIPAL_KEY, LOCAL)
-        return await handler(Visit(request, principal, self._settings, self._health, self._ready, named))
+        return await handler(Visit(request, principal, self._settings, self._health, self._ready, self._sight, named))
 
 
 def places() -> list[Place[Handler]]:
@@ -180,7 +182,10 @@ async def _found(visit: Visit, body: SearchBody) -> Response:
             "total": max(found.total, len(found.hits)),
             "degraded": found.degraded,
             "neighbours": list(found.neighbours),
-            "notes": _unknown_servers(parts, body.servers, visit.principal),
+            "notes": [
+                *_unknown_servers(parts, body.servers, visit.principal),
+                *unread_notes(parts, visit.sight.unread(parts), visit.principal),
+            ],
         }
     )
 

@@ -96,10 +96,12 @@ async def test_a_search_says_what_was_missing() -> None:
     """A part of the search, or a server that is asked for."""
     made = _world()
     made.space.degraded = "the encoder failed"
+    made.catalog.forget("odd")
     async with asking_world(made) as http:
         found = (await http.get("/v1/search?q=echo&server=demo&server=nope")).json()
     assert found["degraded"] == "the encoder failed"
-    assert found["notes"] == ["no server is called 'nope'"]
+    assert found["notes"][0] == "no server is called 'nope'"
+    assert "Not read yet" in found["notes"][1] and "odd (ready)" in found["notes"][1]
 
 
 @pytest.mark.parametrize("query", ["", "q=", "q=%20", "&".join(["q=a"] * 21), "q=a&limit=0", "q=a&detail=x", "q=a&z=1"])
