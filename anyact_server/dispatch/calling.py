@@ -163,18 +163,18 @@ class Calling:
             ) from error
 
     async def _admit(self, action: Action) -> None:
-        """Wait shortly for a server on trial.
+        """Wait for a server on trial: shortly, but for as long as its start may take while the trial starts it.
 
         Raises:
             DownstreamError: the call must not start now.
         """
-        patience = PATIENCE_S
+        waited = 0.0
         while True:
             admission = self.reliability.admit(action.id, action.server)
             if admission.allowed:
                 return
             pause = admission.retry_after_s
-            if pause is None or pause > patience:
+            if pause is None or waited + pause > self._patience(action.server):
                 raise _Barred(
                     admission.reason or f"server {action.server!r} is not available now",
                     server=action.server,
@@ -182,8 +182,15 @@ class Calling:
                     may_have_run=False,
                     retry_after_s=pause,
                 )
-            patience -= max(pause, LEAST_PAUSE_S)
+            waited += max(pause, LEAST_PAUSE_S)
             await anyio.sleep(max(pause, LEAST_PAUSE_S))
+
+    def _patience(self, server: str) -> float:
+        """Seconds that a call waits for a server on trial."""
+        state = next((one.state for one in self.downstreams.statuses() if one.server == server), None)
+        if state is not ServerState.STARTING:
+            return PATIENCE_S
+        return max(PATIENCE_S, self.catalog.spec(server).limits.start_s)
 
     async def _send(self, prepared: Prepared, call: Call, caller: Caller) -> Acted:
         action, principal = prepared.action, caller.principal

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from anyact_server.dispatch.calling import local_verdict
+from anyact_server.dispatch.calling import PATIENCE_S, local_verdict
 from anyact_server.errors import (
     DownstreamError,
     NeedsLogin,
@@ -364,6 +364,15 @@ async def test_a_barred_call_is_refused_with_reason_time_and_way_out() -> None:
     assert found.error.alternatives == ("disk__read_text",)
     assert world.downstreams.sent == []
     assert kinds(world) == []
+
+
+async def test_a_call_waits_longer_while_the_trial_starts_its_server() -> None:
+    """Siblings of the trial do not fail because the server takes its time to come up."""
+    world = World(READ)
+    world.reliability.admissions = [Admission(False, retry_after_s=PATIENCE_S + 0.1)]
+    world.downstreams.states["files"] = ServerState.STARTING
+    assert (await call(world)).status == "ok"
+    assert len(world.downstreams.sent) == 1
 
 
 async def test_the_start_of_a_server_is_no_slowness_of_the_action() -> None:
