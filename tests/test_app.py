@@ -11,9 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
-from anyact_server.app import App, SystemClock
+from anyact_server.app import App
 from anyact_server.catalog import Site
 from anyact_server.errors import ConfigError, StorageError, UnknownServer
+from anyact_server.telemetry import SystemClock
 from anyact_server.types import LOCAL, Query, ServerState
 from tests.servers import plain
 
