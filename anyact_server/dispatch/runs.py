@@ -22,7 +22,7 @@ from anyio.abc import TaskGroup
 from anyact_server.errors import UnknownAction, UnknownHandle, UsageError
 from anyact_server.interfaces import Caller, Clock
 from anyact_server.settings import Settings
-from anyact_server.types import Action, Call, Json, Observation, Principal, RunReport, Task, TaskReport, TaskState
+from anyact_server.types import Action, Call, Json, Kind, Observation, Principal, RunReport, Task, TaskReport, TaskState
 
 from .callers import Attached
 from .calling import Acted
@@ -180,10 +180,12 @@ class Runs:
         live = [run for run in self._runs.values() if not run.done.is_set()]
         own = sum(run.owner.name == principal.name for run in live)
         if len(live) >= LIVE or own >= LIVE // 4:
-            raise UsageError(
+            busy = UsageError(
                 f"{own} runs of {principal.name} are under way, {len(live)} in all, and no more can be started",
                 hint="Wait for one with `read_run`, or cancel it.",
             )
+            busy.kind = Kind.RATE_LIMITED
+            raise busy
         return self._group
 
     def _make(self, tasks: Sequence[Task], caller: Caller, max_parallel: int | None) -> _Run:

@@ -28,7 +28,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from anyact_server.errors import AnyActError, UsageError
+from anyact_server.errors import AnyActError, StorageError, UsageError
 from anyact_server.interfaces import Authenticator
 from anyact_server.settings import Settings
 from anyact_server.telemetry import logger
@@ -65,7 +65,11 @@ class Identified:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self.app(scope, receive, send)
             return
-        principal = self._authenticator.identify(bearer(HTTPConnection(scope).headers.get("authorization")))
+        try:
+            principal = self._authenticator.identify(bearer(HTTPConnection(scope).headers.get("authorization")))
+        except StorageError as error:
+            LOG.error("nobody can be recognised: %s", error)
+            principal = None
         if principal is None:
             await unauthorized()(scope, receive, send)
             return

@@ -332,8 +332,9 @@ async def test_too_many_runs_at_once_are_refused() -> None:
 
     async def use(runs: Runs) -> None:
         reports = [await runs.start([task("a", "hang")], Listener(), wait_s=0) for _ in range(module.LIVE // 4)]
-        with pytest.raises(UsageError, match="no more can be started"):
+        with pytest.raises(UsageError, match="no more can be started") as refused:
             await runs.start([task("a")], Listener())
+        assert refused.value.kind is Kind.RATE_LIMITED
         assert (await runs.start([task("a")], Listener(Principal("bob")))).done
         await runs.cancel(reports[0].id, ANN)
         assert (await runs.start([task("a")], Listener())).done

@@ -25,10 +25,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anyact_server import __version__
-from anyact_server.errors import AnyActError, UsageError
+from anyact_server.errors import AnyActError, StorageError, UsageError
 from anyact_server.gateway import listening, serve_http
 from anyact_server.gateway.callers import PRINCIPAL_KEY
 from anyact_server.gateway.http import bearer, family_of
+from anyact_server.types import Principal
 
 from .clients import MODES, Mode, Tokens, client_at, over_http
 from .twins import World, action, world
@@ -102,6 +103,21 @@ async def test_without_a_valid_token_nothing_is_served(header: str | None, path:
     assert refused.status_code == 401
     assert refused.headers["www-authenticate"].startswith("Bearer")
     assert refused.json()["error"]["hint"] == "anyact token create NAME"
+
+
+class Unreadable(Tokens):
+    """Tokens whose file is broken."""
+
+    def identify(self, bearer: str | None) -> Principal | None:
+        """Cannot tell. Raises StorageError."""
+        raise StorageError("tokens.json cannot be read as a list of tokens")
+
+
+async def test_when_tokens_cannot_be_read_nobody_is_let_in() -> None:
+    """A corrupt store is no trust, and no bare 500 either."""
+    async with over_http(_world(), tokens=Unreadable()) as url, httpx2.AsyncClient() as http:
+        refused = await http.get(f"{url}/extra", headers={"Authorization": "Bearer secret"})
+    assert refused.status_code == 401
 
 
 def test_the_token_of_a_header_is_read_in_any_case() -> None:
@@ -248,7 +264,7 @@ async def test_a_cancelled_server_lets_what_runs_around_it_end() -> None:
     @asynccontextmanager
     async def slow_to_end(_: Starlette) -> AsyncIterator[None]:
         yield
-        for _ in range(50):
+        for _turn in range(50):
             await anyio.lowlevel.checkpoint()
         order.append("ended")
 
