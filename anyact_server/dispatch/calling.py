@@ -6,10 +6,13 @@ into an observation. Only cancellation leaves it as an exception.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import anyio
+import anyio.to_thread
 
 from anyact_server.errors import (
     AnyActError,
@@ -49,6 +52,9 @@ from .references import resolve as resolve_references
 from .repeats import Repeats, note
 from .resolve import check_allowed, resolve
 from .schemas import Schemas
+from .weight import heavy
+
+T = TypeVar("T")
 
 LOG = logger("dispatch")
 
@@ -84,6 +90,11 @@ class Prepared:
     """The call limit that would hold had the caller set none."""
     notes: tuple[str, ...] = ()
     quiet: tuple[str, ...] = ()
+
+
+async def beside(result: JsonObject, work: Callable[[], T]) -> T:
+    """Do work on a result: beside the event loop where it may take long, so that no other call waits for it."""
+    return await anyio.to_thread.run_sync(work) if heavy(result) else work()
 
 
 def local_verdict(error: AnyActError) -> Verdict:
@@ -202,7 +213,7 @@ class Calling:
         sent = True
         try:
             result = await self._request(prepared, params, caller)
-            verdict = self.grounder.judge(result, action)
+            verdict = await beside(result, partial(self.grounder.judge, result, action))
         except (DownstreamError, RemoteError, UnknownServer) as error:
             verdict = self._judged(error, action)
             sent = not isinstance(error, DownstreamError) or error.may_have_run
@@ -216,7 +227,7 @@ class Calling:
             others = await self._alternatives(action, verdict.kind, principal)
             observation = self._failure(verdict, action, call, principal, others, seconds)
             return Acted(_noted(observation, prepared.notes, prepared.quiet))
-        observation = self._observed(result, verdict, action, call, principal, seconds)
+        observation = await self._observed(result, verdict, action, call, principal, seconds)
         self._record(verdict, action, principal, seconds if warm else 0.0, observation.tokens.raw)
         observation = await self._with_way_out(observation, action, principal)
         return Acted(_noted(observation, prepared.notes, prepared.quiet), result)
@@ -256,12 +267,19 @@ class Calling:
             return verdict
         return replace(verdict, hint=f"{unknown} {verdict.hint}" if verdict.hint else unknown)
 
-    def _observed(
+    async def _observed(
         self, result: JsonObject, verdict: Verdict, action: Action, call: Call, principal: Principal, seconds: float
     ) -> Observation:
-        observation = self.grounder.observe(
-            result, verdict, action=action, principal=principal, budget=call.budget_tokens, seconds=seconds
+        observe = partial(
+            self.grounder.observe,
+            result,
+            verdict,
+            action=action,
+            principal=principal,
+            budget=call.budget_tokens,
+            seconds=seconds,
         )
+        observation = await beside(result, observe)
         if verdict.kind is Kind.SCHEMA_MISMATCH and self.settings.strict_output and not observation.is_error:
             observation = _strict(observation, verdict)
         return self._repeated(observation, verdict, action.id, call, principal)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import secrets
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +96,7 @@ class ArtifactStore:
         self._clock = clock
         self._entries: dict[str, _Entry] | None = None
         self._last: tuple[str, Stored, str] | None = None
+        self._lock = threading.RLock()  # large results are kept by threads
 
     def put(
         self,
@@ -117,8 +119,8 @@ class ArtifactStore:
         size = len(payload) + len(body)
         if size > self._limit:
             return None
-        entries = self._known()
-        self._make_room(entries, size)
+        with self._lock:
+            self._make_room(self._known(), size)
         name = _name(handle)
         try:
             self._write(name, payload, body)
@@ -127,7 +129,8 @@ class ArtifactStore:
                 f"a result cannot be kept in {self._folder}: {error.strerror or error}",
                 hint="Free space there, or point --home at a folder that can be written.",
             ) from error
-        entries[name] = _Entry(size, expires_at)
+        with self._lock:
+            self._known()[name] = _Entry(size, expires_at)
         return expires_at, len(body)
 
     def get(self, handle: str, principal: Principal) -> tuple[Stored, str | None]:
@@ -137,13 +140,8 @@ class ArtifactStore:
             UnknownHandle: unknown, expired, or somebody else's; the three look alike.
         """
         base, part = split_handle(handle)
-        name = _name(base)
-        entry = self._known().get(name)
-        if entry is None or entry.expires_at <= self._clock.now():
-            if entry is not None:
-                self._forget(name)
-            raise _unknown(base)
-        stored, owner = self._load(base, name)
+        with self._lock:
+            stored, owner = self._found(base, _name(base))
         if not secrets.compare_digest(owner, _owner(principal)):
             raise _unknown(base)
         if part is not None and part not in stored.parts:
@@ -156,16 +154,25 @@ class ArtifactStore:
     def sweep(self) -> int:
         """Delete what has expired; gives how many results that were."""
         now = self._clock.now()
-        entries = self._known()
-        old = [name for name, entry in entries.items() if entry.expires_at <= now]
-        for name in old:
-            self._forget(name)
+        with self._lock:
+            old = [name for name, entry in self._known().items() if entry.expires_at <= now]
+            for name in old:
+                self._forget(name)
         return len(old)
 
     @property
     def total_bytes(self) -> int:
         """Bytes of everything kept."""
-        return sum(entry.size for entry in self._known().values())
+        with self._lock:
+            return sum(entry.size for entry in self._known().values())
+
+    def _found(self, base: str, name: str) -> tuple[Stored, str]:
+        entry = self._known().get(name)
+        if entry is None or entry.expires_at <= self._clock.now():
+            if entry is not None:
+                self._forget(name)
+            raise _unknown(base)
+        return self._load(base, name)
 
     def _load(self, base: str, name: str) -> tuple[Stored, str]:
         if self._last is not None and self._last[0] == name:

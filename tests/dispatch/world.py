@@ -385,12 +385,13 @@ class World:
         policy: Policy | None = None,
         settings: Settings | None = None,
         clock: Clock | Wall | None = None,
+        grounder: Grounder | None = None,
     ) -> None:
         self.catalog = Catalog(actions, specs)
         self.downstreams = Downstreams()
         self.searcher = Searcher(self.catalog)
         self.reliability = Reliability()
-        self.grounder = Grounder()
+        self.grounder = grounder or Grounder()
         self.clock = clock or Clock()
         self.settings = settings or load([])
         self.policy = policy or Permissive()

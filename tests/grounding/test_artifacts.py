@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,17 @@ def test_a_kept_file_that_became_a_folder_is_named(tmp_path: Path, clock: HandCl
         store.get(HANDLE, LOCAL)
     clock.time += 61
     assert store.sweep() == 1
+
+
+def test_results_are_kept_and_read_by_many_threads(tmp_path: Path, clock: HandClock) -> None:
+    """Large ones are grounded beside the event loop; none gets lost, and the bytes add up."""
+    kept = opened(tmp_path, clock)
+    handles = [new_handle() for _ in range(40)]
+
+    def keep(handle: str) -> object:
+        kept.put(handle, {"content": [handle]}, LOCAL)
+        return kept.get(handle, LOCAL)[0].result
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(keep, handles)) == [{"content": [handle]} for handle in handles]
+    assert kept.total_bytes == sum(file.stat().st_size for file in tmp_path.iterdir())
