@@ -358,7 +358,7 @@ async def test_progress_keeps_a_call_alive_and_reaches_its_own_client_in_order(m
         heard.append(progress)
 
     given = {"steps": 16, "pause": lasting(2.5)}
-    limits = {"call_s": lasting(20), "ceiling_s": lasting(100)}
+    limits: dict[str, Any] = {"call_s": lasting(20), "ceiling_s": lasting(100)}
     async with product(tmp_path, {"raw": raw()}, **limits) as running, running.mcp(mode) as mcp:
         call = {"action": "raw__progress", "arguments": given}
         listened = await mcp.client.call_tool("call_action", call, progress_callback=listen)
