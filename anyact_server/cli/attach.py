@@ -26,6 +26,8 @@ REPLIES_LOST = -32000
 CHUNK = 256 * 1024
 LINE_BYTES = 64 * 1024 * 1024
 HOLDER_WAIT_S = 20.0
+LAST_BREATH_S = 0.3
+"""Pause after a holder's end: a dying process may still take connections that nobody will serve."""
 MOST_SILENT = 3
 """Holders in a row that may end without a word before the bridge gives up."""
 
@@ -117,6 +119,7 @@ async def attach(socket: Path, endpoint: str | None, restart: Callable[[], None]
                     f"the instance that serves {socket.parent} closes the connection at once",
                     hint=f"It may have no server named {endpoint!r}: anyact servers" if endpoint else None,
                 )
+            await anyio.sleep(LAST_BREATH_S)
             holder = await _next_holder(socket, endpoint, restart)
             with suppress(anyio.BrokenResourceError):  # it ended again, which the conversation notices
                 for line in ledger.replay():

@@ -1,63 +1,63 @@
-"""The process that serves a home: how it takes the home over, and whom it serves beside its own clients."""
+"""What `serve` runs once it holds the home."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+import logging
 
+import anyio
 import pytest
 
-from anyact_server.catalog import HomeLock
-from anyact_server.cli.serving import acquired
-from anyact_server.errors import HomeLocked
+from anyact_server.catalog import Site
+from anyact_server.cli.options import Options
+from anyact_server.cli.serving import Instance, holding, over_http, over_socket, over_stdio, tell_problems
+from anyact_server.cli.start import find_site
+from anyact_server.errors import HomeLocked, UnknownServer
 
-from .kit import PATIENCE_S, Shell, pipe, plain_entry
-
-
-@pytest.mark.case("L2")
-def test_a_pipe_on_a_home_that_http_serves_shares_its_servers(shell: Shell) -> None:
-    """A desktop client and the clients of one gateway use the same server process."""
-    shell.configure(plain=plain_entry())
-    with shell.start("serve", "--http", "127.0.0.1:0") as process:
-        assert process.stderr is not None
-        assert "serving MCP at" in process.stderr.readline()
-        with pipe(shell) as first, pipe(shell) as second:
-            first.greet()
-            second.greet()
-            assert first.server() == second.server()
-            assert first.leave() == second.leave() == 0
-        assert process.poll() is None
-        process.terminate()
-        assert process.wait(PATIENCE_S) == 0
-    assert not (shell.home / "anyact.sock").exists()
+from .kit import Shell
 
 
-def test_a_client_that_returns_while_its_last_instance_is_ending_takes_the_home_over(shell: Shell) -> None:
-    """Clients that open a session for every call do so; the home is waited for while nobody takes clients there."""
-    shell.configure(plain=plain_entry())
-    ending = HomeLock(shell.home)
-    ending.acquire()
-    with pipe(shell) as client:
-        waiting = client.send("ping")
-        assert client.process.poll() is None
-        ending.release()
-        assert client.answer(waiting) == {"jsonrpc": "2.0", "id": waiting, "result": {}}
-        client.greet()
+@pytest.fixture
+def site(shell: Shell) -> Site:
+    """A home with one disabled server and a field that is none."""
+    shell.configure(a={"command": "x", "disabled": True, "surprise": 1})
+    return find_site(Options())
 
 
-def test_a_home_is_not_waited_for_where_somebody_takes_clients(tmp_path: Path) -> None:
-    """The lock is refused at once; without such a holder it is asked for again until it is free."""
-    first, second = HomeLock(tmp_path), HomeLock(tmp_path)
-    asked: list[bool] = []
-
-    def listens() -> bool:
-        asked.append(True)
-        if len(asked) == 3:
-            first.release()
-        return False
-
-    with first:
+def test_who_holds_the_home_is_told_to_later_ones(site: Site) -> None:
+    """With its files, when they were named; nothing is left of it."""
+    with holding(site, "here"):
+        told = json.loads((site.home / "instance.json").read_text(encoding="utf-8"))
+        assert told["files"] == []
         with pytest.raises(HomeLocked):
-            acquired(second, lambda: True)
-        with acquired(second, listens) as lock:
-            assert lock.held
-    assert len(asked) == 3
+            over_stdio(Options(), None, lambda: True)
+        with pytest.raises(HomeLocked):
+            over_socket(Options(), lambda: True)
+        with pytest.raises(HomeLocked):
+            over_http(Options(), "127.0.0.1", 0, (), ())
+    assert not (site.home / "instance.json").exists()
+
+
+def test_problems_are_logged_at_the_start(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """One line each."""
+    root = logging.getLogger("anyact")
+    root.addHandler(caplog.handler)
+    try:
+        tell_problems(site)
+    finally:
+        root.removeHandler(caplog.handler)
+    assert any("surprise" in message for message in caplog.messages)
+
+
+@pytest.mark.anyio
+async def test_an_instance_opens_beside_its_clients(site: Site) -> None:
+    """The front is there at once; an endpoint of a server when the rooms stand; an unknown one is an error."""
+    instance = Instance(site)
+    front = await instance.endpoint(None)
+    assert front.name == "anyact"
+    with anyio.fail_after(30):
+        async with instance.running():
+            assert (await instance.ready()).catalog.spec("a").disabled
+            await instance.endpoint("a")
+            with pytest.raises(UnknownServer):
+                await instance.endpoint("nobody")
