@@ -167,14 +167,18 @@ def serve(
         bridge(home, server, options)
         return DONE
     serving = importlib.import_module(f"{__package__}.serving")
+
+    def listens() -> bool:
+        return held(home, named_files(options))
+
     try:
         if http is not None:
             host, port = address(http, os.environ.get("HOST"), os.environ.get("PORT"))
             serving.over_http(options, host, port, allow_hosts, allow_origins)
         elif stdio:
-            serving.over_stdio(options, server)
+            serving.over_stdio(options, server, listens)
         else:
-            serving.over_socket(options)
+            serving.over_socket(options, listens)
     except HomeLocked:
         # Two started at the same time and the other was faster.
         if not stdio:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ import anyio.to_thread
 
 from anyact_server.access import Rules, Tokens
 from anyact_server.catalog import HomeLock, Site
+from anyact_server.errors import HomeLocked
 from anyact_server.gateway import (
     FrontServer,
     Gate,
@@ -51,6 +53,11 @@ INSTANCE = "instance.json"
 OFFERS = "offers.json"
 LINGER_S = 60.0
 """How long an instance without a client of its own stays for the home's other clients."""
+ENDING_S = 15.0
+"""How long a home is waited for whose holder takes no clients, for that one is starting or ending. Shorter than a
+bridge waits for its next holder."""
+Listens = Callable[[], bool]
+"""Whether somebody takes clients for the home."""
 TOKEN_VARIABLE = "ANYACT_TOKEN"
 
 
@@ -113,10 +120,24 @@ class Instance:
         return RelayServer(name, parts.downstreams, parts.catalog, policy=self.rules)
 
 
+def acquired(lock: HomeLock, listens: Listens) -> HomeLock:
+    """The lock, taken now or when a holder that takes no clients has ended. Raises HomeLocked."""
+    end = time.monotonic() + ENDING_S
+    while True:
+        try:
+            lock.acquire()
+        except HomeLocked:
+            if listens() or time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return lock
+
+
 @contextmanager
-def holding(site: Site, address: str | None) -> Iterator[None]:
+def holding(site: Site, address: str | None, listens: Listens = lambda: True) -> Iterator[None]:
     """Hold the home, and tell later processes who does and with which files. Raises HomeLocked."""
-    with HomeLock(site.home) as lock:
+    with acquired(HomeLock(site.home), listens) as lock:
         lock.announce(address)
         path = site.home / INSTANCE
         files = [str(file) for file in site.files] if site.named else []
@@ -127,18 +148,18 @@ def holding(site: Site, address: str | None) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def over_stdio(options: Options, server: str | None) -> None:
+def over_stdio(options: Options, server: str | None, listens: Listens = lambda: True) -> None:
     """Serve the client at standard input and output, and the home's socket beside it. Raises HomeLocked."""
     site = find_site(options)
     tell_problems(site)
-    with holding(site, str(site.home / SOCKET)):
+    with holding(site, str(site.home / SOCKET), listens):
         run_until_terminated(partial(_stdio, site, server))
 
 
-def over_socket(options: Options) -> None:
+def over_socket(options: Options, listens: Listens = lambda: True) -> None:
     """Serve the home's socket alone until nobody needs it. Raises HomeLocked."""
     site = find_site(options)
-    with holding(site, str(site.home / SOCKET)):
+    with holding(site, str(site.home / SOCKET), listens):
         run_until_terminated(partial(_socket, site))
 
 
@@ -162,10 +183,16 @@ def over_http(options: Options, host: str, port: int, allow_hosts: Sequence[str]
         run_until_terminated(partial(_http, site, tokens, host, port, allow_hosts, allow_origins))
 
 
+def home_socket(instance: Instance) -> HomeSocket:
+    """What takes the other clients of an instance's home."""
+    site = instance.site
+    return HomeSocket(site.home / SOCKET, instance.endpoint, line_bytes=site.settings.line_bytes)
+
+
 @asynccontextmanager
 async def _socket_instance(site: Site) -> AsyncIterator[tuple[Instance, HomeSocket]]:
     instance = Instance(site)
-    socket = HomeSocket(site.home / SOCKET, instance.endpoint, line_bytes=site.settings.line_bytes)
+    socket = home_socket(instance)
     async with instance.running(), socket.serving():
         yield instance, socket
 
@@ -203,7 +230,7 @@ def web_face(instance: Instance, tokens: Tokens, gate: Gate) -> Guard:
         settings,
         health=server.health,
         extra_routes=[*endpoints.routes(), *rest_routes(instance.ready, settings, server.health)],
-        running=[instance.running, endpoints.running],
+        running=[instance.running, home_socket(instance).serving, endpoints.running],
     )
     return Guard(web, gate)
 
