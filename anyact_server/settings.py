@@ -118,9 +118,10 @@ def load(layers: list[tuple[Mapping[str, Any], str]]) -> Settings:
         first = error.errors()[0]
         key = str(first["loc"][0]) if first["loc"] else "?"
         known = ", ".join(Settings.model_fields)
-        hint = f"Known settings: {known}." if first["type"] == "extra_forbidden" else None
+        unknown = first["type"] == "extra_forbidden"
+        hint = f"Known settings: {known}." if unknown else None
         raise ConfigError(
-            f"setting {key!r}: {first['msg']}",
+            f"setting {key!r}: {'there is no such setting' if unknown else first['msg']}",
             origin=Origin(source.get(key, "settings")),
             entry=key,
             hint=hint,
@@ -142,7 +143,13 @@ def from_text(name: str, text: str) -> str | tuple[str, ...]:
 
 
 def home_folder(option: str | None, environment: Mapping[str, str]) -> Path:
-    """The home folder: the option, else ANYACT_HOME, else the platform's data folder."""
+    """The home folder: the option, else ANYACT_HOME, else the platform's data folder.
+
+    Raises:
+        ConfigError: the option is empty, as it is when a variable behind it is not set.
+    """
+    if option is not None and not option.strip():
+        raise ConfigError("--home is empty", hint="Name a folder, or leave the option out.")
     chosen = option or environment.get("ANYACT_HOME")
     return (
         Path(chosen).expanduser().resolve() if chosen else Path(platformdirs.user_data_dir("anyact", appauthor=False))

@@ -53,3 +53,9 @@ def test_the_home_folder_is_the_option_else_the_variable_else_the_platforms() ->
     assert home_folder(None, {"ANYACT_HOME": "/b"}) == Path("/b")
     assert home_folder("~/x", {}) == (Path.home() / "x").resolve()
     assert home_folder(None, {}).name == "anyact"
+
+
+def test_an_empty_home_is_a_mistake_and_not_the_default() -> None:
+    """As it comes from a variable that is not set."""
+    with pytest.raises(ConfigError, match="--home is empty"):
+        home_folder(" ", {"ANYACT_HOME": "/elsewhere"})

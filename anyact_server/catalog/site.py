@@ -72,7 +72,11 @@ class Site:
     def make_home(self) -> Path:
         """The home folder, made if it is not there. Raises StorageError."""
         try:
-            self.home.mkdir(parents=True, exist_ok=True)
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except FileExistsError as error:
+            raise StorageError(
+                f"the home {self.home} is a file, not a folder", hint="Name another one: --home or ANYACT_HOME."
+            ) from error
         except OSError as error:
             raise StorageError(
                 f"the home folder {self.home} cannot be made: {error}", hint="Name another one: --home or ANYACT_HOME."

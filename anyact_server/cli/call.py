@@ -12,7 +12,7 @@ import click
 from anyact_server.app import App
 from anyact_server.catalog import Site
 from anyact_server.errors import UsageError
-from anyact_server.types import Call, Observation, RunReport, Task
+from anyact_server.types import Call, JsonObject, Observation, RunReport, Task
 
 from .common import site_options, with_app
 from .output import DONE, FAILED, note, observation_code, show_json
@@ -58,6 +58,18 @@ def parse_arguments(text: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
     return values
 
 
+def texts_where_wanted(values: dict[str, Any], pairs: tuple[str, ...], schema: JsonObject) -> dict[str, Any]:
+    """The arguments, each NAME=VALUE as it was written where the action wants a text: `text=5` is no number there."""
+    properties = schema.get("properties")
+    written = {name: text for name, _, text in (pair.partition("=") for pair in pairs)}
+    wanted = properties if isinstance(properties, dict) else {}
+
+    def is_text(name: str) -> bool:
+        return isinstance(wanted.get(name), dict) and wanted[name].get("type") == "string"
+
+    return {name: written[name] if name in written and is_text(name) else value for name, value in values.items()}
+
+
 def show(observation: Observation) -> None:
     """Print an observation for a person: the body to stdout, everything about it to stderr."""
     click.echo(observation.text or observation.summary)
@@ -98,8 +110,10 @@ def call(
     arguments = parse_arguments(text, pairs)
 
     async def work(app: App) -> int:
+        known = app.catalog.get(action)
+        given = arguments if known is None else texts_where_wanted(arguments, pairs, known.shown_schema)
         observation = await app.space.call(
-            action, arguments, app.caller(), timeout_s=timeout_s, budget=budget, read_only=read_only
+            action, given, app.caller(), timeout_s=timeout_s, budget=budget, read_only=read_only
         )
         if as_json:
             show_json(observation)
@@ -107,7 +121,9 @@ def call(
             show(observation)
         return observation_code(observation)
 
-    return with_app(site, work, read=True, as_json=as_json)
+    # An id says which server it is of: only that one is read, and by the call itself.
+    of_one = any(action.startswith(f"{spec.name}__") for spec in site.configs.specs)
+    return with_app(site, work, read=not of_one, as_json=as_json)
 
 
 def parse_tasks(text: str) -> list[Task]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from anyact_server.app import App
+import anyio
+
+from anyact_server.app import App, Read
 from anyact_server.catalog import Site
 
 from .options import Options, shared_options
@@ -27,8 +29,17 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return shared_options(wrapped)
 
 
+READ_S = 15.0
+"""How long a command waits for servers that were never read: one that hangs costs the others no more."""
+
+
 def with_app(
-    site: Site, work: Callable[[App], Awaitable[Result]], *, read: bool = False, as_json: bool = False
+    site: Site,
+    work: Callable[[App], Awaitable[Result]],
+    *,
+    read: bool = False,
+    as_json: bool = False,
+    patience_s: float = READ_S,
 ) -> Result:
     """Open the app, do one piece of work in it, and close it again.
 
@@ -37,6 +48,7 @@ def with_app(
         work: what is done.
         read: first read the servers that were never read, with progress; those that cannot be read are named.
         as_json: keep progress off a log.
+        patience_s: how long reading may take.
     """
 
     async def run() -> Result:
@@ -44,19 +56,29 @@ def with_app(
         async with app.running():
             await app.ready()
             if read:
-                await read_unseen(app, as_json)
+                await read_unseen(app, as_json, patience_s)
             return await work(app)
 
     return run_async(run)
 
 
-async def read_unseen(app: App, as_json: bool) -> None:
-    """Read every server of which nothing is known yet."""
+async def read_unseen(app: App, as_json: bool, patience_s: float) -> None:
+    """Read the servers of which nothing is known yet; those that take too long or fail are named and left out."""
     names = app.unseen()
     if not names:
         return
+    waiting = set(names)
     with progress("reading servers", len(names), as_json=as_json) as bar:
-        ended = await app.read_servers(names, bar.step)
+
+        def done(name: str) -> None:
+            waiting.discard(name)
+            bar.step(name)
+
+        ended: dict[str, Read] = {}
+        with anyio.move_on_after(patience_s):
+            ended = await app.read_servers(names, done)
     for name, read in ended.items():
         if read.error is not None:
             note(f"{name} could not be read: {read.error.message} (see: anyact doctor {name})")
+    if waiting:
+        note(f"not read within {patience_s:.0f} s and left out: {', '.join(sorted(waiting))} (see: anyact doctor)")

@@ -133,7 +133,9 @@ class Calling:
         """
         principal = caller.principal
         try:
-            action = resolve(call.action, self.catalog, self.policy, principal)
+            action = await self._found(call.action, principal)
+        except (DownstreamError, RemoteError) as error:
+            return Acted(self._failure(self.grounder.judge_error(error), None, call, principal, ()))
         except AnyActError as error:
             suggestions = error.suggestions if isinstance(error, UnknownAction) else ()
             return Acted(self._failure(local_verdict(error), None, call, principal, suggestions))
@@ -143,6 +145,32 @@ class Calling:
         except AnyActError as error:
             return await self._refused(error, action, call, principal)
         return await self._send(prepared, call, caller)
+
+    async def _found(self, name: str, principal: Principal) -> Action:
+        """The action that is meant; a server that was never read is read first when the id names it.
+
+        Raises:
+            UnknownAction: none, several, or one that is hidden.
+            DownstreamError, RemoteError: the server that the id names cannot be read.
+        """
+        try:
+            return resolve(name, self.catalog, self.policy, principal)
+        except UnknownAction:
+            server = self._unread(name, principal)
+            if server is None:
+                raise
+        self.catalog.record_snapshot(await self.downstreams.take_snapshot(server))
+        return resolve(name, self.catalog, self.policy, principal)
+
+    def _unread(self, name: str, principal: Principal) -> str | None:
+        """The server without a snapshot that an id begins with; None under rules, which tell nobody of servers."""
+        if self.policy.visible(principal, self.catalog.actions(), self.catalog.version) is not None:
+            return None
+        for spec in self.catalog.specs():
+            readable = not spec.disabled and spec.fault is None
+            if readable and name.startswith(f"{spec.name}__") and self.catalog.snapshot(spec.name) is None:
+                return spec.name
+        return None
 
     def prepare(self, action: Action, call: Call, principal: Principal, values: Mapping[str, Json]) -> Prepared:
         """Check everything that can be checked before sending.

@@ -189,19 +189,18 @@ class Storage:
         return count
 
     def _write(self) -> None:
-        assert self._path is not None
-        connection = connect(self._path)
-        try:
-            while True:
-                batch = self._gathered()
-                changes = [item for item in batch if isinstance(item, Change)]
-                self._stored(connection, changes)
-                for item in batch:
-                    if isinstance(item, threading.Event):
-                        item.set()
-                if None in batch:
-                    return
-        finally:
+        """Store batch after batch; what cannot be stored is lost, and the next batch is tried anew."""
+        connection: sqlite3.Connection | None = None
+        while True:
+            batch = self._gathered()
+            changes = [item for item in batch if isinstance(item, Change)]
+            connection = self._stored(connection, changes)
+            for item in batch:
+                if isinstance(item, threading.Event):
+                    item.set()
+            if None in batch:
+                break
+        if connection is not None:
             connection.close()
 
     def _gathered(self) -> list[Change | threading.Event | None]:
@@ -213,18 +212,33 @@ class Storage:
             batch.append(self._queue.get())
         return batch
 
-    def _stored(self, connection: sqlite3.Connection, changes: Sequence[Change]) -> None:
+    def _stored(self, connection: sqlite3.Connection | None, changes: Sequence[Change]) -> sqlite3.Connection | None:
+        """Store changes; the connection for the next ones, None when it has to be made anew."""
         if not changes:
-            return
+            return connection
         try:
+            connection = self._connected(connection)
             with connection:
                 store(connection, changes)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError, ValueError) as error:
             if not self._failed:
                 LOG.warning("reliability is not stored for now: %s", error)
             self._failed = True
         else:
             self._failed = False
+        return connection
+
+    def _connected(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        """The connection, made anew where the file is gone: writing to what was deleted would keep nothing."""
+        assert self._path is not None
+        if connection is not None and self._path.exists():
+            return connection
+        if connection is not None:
+            connection.close()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = connect(self._path)
+        prepare(fresh)
+        return fresh
 
 
 def connect(path: Path) -> sqlite3.Connection:

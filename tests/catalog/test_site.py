@@ -70,6 +70,9 @@ def test_the_home_is_made_or_refused(tmp_path: Path) -> None:
     """With the way to name another."""
     assert Site.find((), str(tmp_path / "a" / "b"), {}, {}).make_home().is_dir()
     written(tmp_path / "file")
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o077 == 0
+    with pytest.raises(StorageError, match="is a file, not a folder"):
+        Site.find((), str(tmp_path / "file"), {}, {}).make_home()
     with pytest.raises(StorageError, match="cannot be made") as caught:
         Site.find((), str(tmp_path / "file" / "home"), {}, {}).make_home()
     assert "--home" in str(caught.value.hint)

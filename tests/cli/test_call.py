@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anyact_server.cli.call import parse_arguments, parse_tasks
+from anyact_server.cli.call import parse_arguments, parse_tasks, texts_where_wanted
 from anyact_server.errors import UsageError
 
 from .kit import PATIENCE_S, Shell, alive, plain_entry, script_entry, until
@@ -82,7 +82,7 @@ def test_a_server_that_dies_at_start_says_why(shell: Shell) -> None:
     """Its last words reach the person who called."""
     shell.configure(bad=script_entry("import sys; print('no key given', file=sys.stderr); sys.exit(1)"))
     done = shell("call", "bad__anything")
-    assert done.code == 3
+    assert done.code == 4
     assert "no key given" in done.err
 
 
@@ -154,3 +154,19 @@ def test_a_call_that_is_stopped_leaves_no_server_behind(
         process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code
     until(lambda: not any(alive(int(pid)) for pid in children), "the server ends", 5)
+
+
+def test_a_pair_stays_a_text_where_the_action_wants_one() -> None:
+    """`text=5` is the text 5 for a string, the number for a number; what came as JSON stays as it was."""
+    schema = {"properties": {"text": {"type": "string"}, "count": {"type": "integer"}, "odd": True}}
+    values = {"text": 5, "count": 5, "odd": 5, "more": True}
+    pairs = ("text=5", "count=5", "odd=5")
+    assert texts_where_wanted(values, pairs, schema) == {"text": "5", "count": 5, "odd": 5, "more": True}
+    assert texts_where_wanted({"text": 5}, (), schema) == {"text": 5}
+    assert texts_where_wanted({"text": 5}, ("text=5",), {}) == {"text": 5}
+
+
+def test_a_number_given_for_a_text_reaches_the_server_as_text(plain: Shell) -> None:
+    """Once the action is known, its schema decides what `5` is."""
+    assert "plain__echo" in plain("list").out
+    assert plain("call", "plain__echo", "text=5").out.strip() == "5"

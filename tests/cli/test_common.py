@@ -48,3 +48,17 @@ def test_a_server_that_cannot_be_read_is_named(shell: Shell, capsys: pytest.Capt
     assert "bad could not be read" in errors
     assert "anyact doctor bad" in errors
     assert "off" not in errors.replace("off a", "")
+
+
+@pytest.mark.case("D1")
+def test_a_server_that_hangs_costs_the_others_a_bounded_wait(
+    shell: Shell, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was read is there; the one that hangs is named and left out."""
+    shell.configure(hangs=script_entry("import time; time.sleep(60)"), plain={"url": address})
+
+    async def work(app: App) -> set[str]:
+        return {action.server for action in app.catalog.actions()}
+
+    assert with_app(find_site(Options()), work, read=True, patience_s=4.0) == {"plain"}
+    assert "hangs" in capsys.readouterr().err

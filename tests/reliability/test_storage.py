@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -172,6 +173,20 @@ def test_a_database_that_cannot_be_written_is_said_once(tmp_path: Path, caplog: 
     kept.put(change())
     assert len(kept.history("git__log", 5)) == 1
     kept.close()
+
+
+def test_a_home_that_vanishes_is_made_again(tmp_path: Path) -> None:
+    """The writer outlives it: what came before is lost, what comes after is kept."""
+    home = tmp_path / "home"
+    home.mkdir()
+    kept = Storage(home / "ledger.sqlite")
+    kept.load()
+    kept.put(change(action="a"))
+    kept.flush()
+    shutil.rmtree(home)
+    kept.put(change(action="b"))
+    kept.close()
+    assert [one.action for one in Storage(home / "ledger.sqlite").history("b", 10)] == ["b"]
 
 
 def test_a_killed_process_loses_nothing_that_was_committed(tmp_path: Path) -> None:
