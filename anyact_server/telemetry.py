@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 from collections.abc import Iterable
 
 ROOT = "anyact"
 """Name of the logger under which every room logs (`anyact.<room>`)."""
+
+
+_SURE_CHARS = 8
+"""A shorter secret may be part of an ordinary word, and is replaced only where no letter or digit stands beside it."""
 
 
 class Masked(logging.Filter):
@@ -24,9 +29,14 @@ class Masked(logging.Filter):
         self._secrets = tuple(sorted(known, key=len, reverse=True))
 
     def mask(self, text: str) -> str:
-        """The text with every known secret replaced."""
+        """The text with every known secret replaced; one under 8 characters only where it stands alone."""
         for secret in self._secrets:
-            text = text.replace(secret, "***")
+            if secret not in text:
+                continue
+            if len(secret) >= _SURE_CHARS:
+                text = text.replace(secret, "***")
+            else:
+                text = re.sub(rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])", "***", text)
         return text
 
     def filter(self, record: logging.LogRecord) -> bool:

@@ -21,6 +21,16 @@ def test_a_known_secret_is_replaced_wherever_it_stands() -> None:
     assert record.getMessage() == "sent ***"
 
 
+@pytest.mark.case("A1")
+def test_a_short_secret_is_replaced_only_where_it_stands_alone() -> None:
+    """Inside a word it is most likely a part of that word."""
+    mask = Masked()
+    mask.protect(["hang", "a.b.c", "eightchr"])
+    assert mask.mask("hang 'hang' (hang) key=hang_x hang") == "*** '***' (***) key=***_x ***"
+    assert mask.mask("change hanging 4hang hangé a.b.cd axb.c") == "change hanging 4hang hangé a.b.cd axb.c"
+    assert mask.mask("xeightchrx") == "x***x"
+
+
 def test_logs_go_to_stderr_from_the_level_on(capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output stays free for the protocol and for results."""
     before = logging.getLogger(ROOT)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from anyact_server.types import Era, Json, JsonObject, Limits, Origin, Override, ServerSpec, Transport, Trust
 
 from . import dialects
-from .config_secrets import argument_secrets, header_secrets, is_secret, url_fault, url_secrets
+from .config_secrets import argument_secrets, header_secrets, is_secret, setting_secrets, url_fault, url_secrets
 from .naming import closest, prepared
 from .variables import Scope, expand
 
@@ -261,7 +261,8 @@ class _Reading:
 
     # --- texts with variables
 
-    def _expand(self, field: str, text: str, *, secret: bool = True) -> str:
+    def _expand(self, field: str, text: str, *, secret: bool = True, setting: bool = False) -> str:
+        """The text with its variables replaced: their values are secrets, those of a `setting` if they look so."""
         result = expand(text, self._place.scope)
         for missing in dict.fromkeys(result.missing):
             hint = "Set it, or write ${NAME:-default}." if "environment variable" in missing else None
@@ -272,7 +273,10 @@ class _Reading:
                 "Known: ${NAME}, ${env:NAME}, ${NAME:-default}, ${input:id}; $${ is a literal ${.",
                 field=field,
             )
-        if secret:
+        if setting:
+            for name, value in zip(result.sources, result.secrets, strict=True):
+                self._secrets.update(setting_secrets(name, value))
+        elif secret:
             self._secrets.update(value for value in result.secrets if is_secret(value))
         return result.text
 
@@ -302,7 +306,7 @@ class _Reading:
         return known or inferred or "stdio"
 
     def _command(self, fields: JsonObject) -> tuple[str | None, tuple[str, ...]]:
-        args = tuple(self._expand("args", item) for item in fields.get("args", ()))
+        args = tuple(self._expand("args", item, setting=True) for item in fields.get("args", ()))
         for position, item in enumerate(args):
             self._check_control("args", item, f"{self._key('args')}[{position}]")
         self._secrets.update(argument_secrets(args))
@@ -344,12 +348,11 @@ class _Reading:
             else:
                 found.update(values)
         for name, text in fields.get("env", {}).items():
-            found[name] = self._expand("env", text)
+            found[name] = self._expand("env", text, setting=True)
         for name, value in found.items():
             if not name or "=" in name or "\0" in name or "\0" in value:
                 self.fault(f"env.{name[:60]} cannot be handed to a program", field="env")
-            if is_secret(value):
-                self._secrets.add(value)
+            self._secrets.update(setting_secrets(name, value))
         return found
 
     def _headers(self, fields: JsonObject) -> dict[str, str]:
@@ -376,7 +379,7 @@ class _Reading:
         if field not in fields:
             return None
         before = len(self._faults)
-        url = self._expand(field, fields[field]).strip()
+        url = self._expand(field, fields[field], setting=True).strip()
         if len(self._faults) > before:
             return None
         wrong = url_fault(url)

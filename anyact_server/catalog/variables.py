@@ -74,6 +74,7 @@ class Expansion:
     Attributes:
         text: the result; without meaning when something is missing.
         secrets: the values that came from the environment and from inputs.
+        sources: the names of those variables and inputs, in the same order.
         missing: one sentence per variable that has no value.
         odd: placeholders of a form that is not known; they stayed as they were.
     """
@@ -82,6 +83,7 @@ class Expansion:
     secrets: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     odd: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 def expand(text: str, scope: Scope) -> Expansion:
@@ -90,7 +92,7 @@ def expand(text: str, scope: Scope) -> Expansion:
         return Expansion(text)
     reading = _Reading(scope)
     result = reading.expand(text)
-    return Expansion(result, tuple(reading.secrets), tuple(reading.missing), tuple(reading.odd))
+    return Expansion(result, tuple(reading.secrets), tuple(reading.missing), tuple(reading.odd), tuple(reading.sources))
 
 
 def input_variable(identity: str) -> str:
@@ -104,6 +106,7 @@ class _Reading:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self.secrets: list[str] = []
+        self.sources: list[str] = []
         self.missing: list[str] = []
         self.odd: list[str] = []
 
@@ -162,6 +165,7 @@ class _Reading:
             return ""
         if name.upper() not in ORDINARY:
             self.secrets.append(value)
+            self.sources.append(name)
         return value
 
     def _input(self, identity: str, default: str | None) -> str:
@@ -173,6 +177,7 @@ class _Reading:
             self.missing.append(f"the input {identity!r} has no answer (set the environment variable {variable})")
             return ""
         self.secrets.append(value)
+        self.sources.append(identity)
         return value
 
 

@@ -151,7 +151,7 @@ def observation_json(observation: Observation) -> dict[str, Json]:
     shown: dict[str, Json] = plain(replace(observation, data=None)) | why
     if data is not None:
         shown["data"] = data
-    return masked(shown) if observation.error or observation.suspected else shown
+    return masked(shown) if observation.error else shown
 
 
 def _data(observation: Observation) -> tuple[Json, dict[str, Json]]:

@@ -86,10 +86,16 @@ def read_content(result: Json) -> Content:
         blocks=blocks,
         structured=structured,
         has_structured=has_structured,
-        is_error=flag is True or (isinstance(flag, str) and flag.lower() == "true"),
+        is_error=is_flagged(result),
         pending=result.get("resultType") in ("task", "input_required"),
         faults=faults,
     )
+
+
+def is_flagged(result: Json) -> bool:
+    """Whether the server says of a result that it is a failure."""
+    flag = result.get("isError") if isinstance(result, dict) else None
+    return flag is True or (isinstance(flag, str) and flag.lower() == "true")
 
 
 def _content_of(result: JsonObject, has_structured: bool) -> tuple[tuple[Block, ...], tuple[str, ...]]:

@@ -26,7 +26,7 @@ from anyact_server.types import (
 )
 
 from .artifacts import ArtifactStore, new_handle, observation_id
-from .blocks import Content, read_content
+from .blocks import Content, is_flagged, read_content
 from .compose import Body, compose
 from .encoding import dumps, loads
 from .judging import judge_content, judge_exception
@@ -119,7 +119,7 @@ class Grounder:
             status="pending" if content.pending else status,  # type: ignore[arg-type]  # a literal, chosen above
             summary=summarise(body, verdict, error, suspected),
             blocks=tuple(body.blocks),
-            data=_masked(body.data) if content.is_error else body.data,
+            data=_masked(body.data) if error is not None else body.data,
             is_error=content.is_error,
             error=error,
             suspected=suspected,
@@ -129,9 +129,10 @@ class Grounder:
             action=action.id if action else None,
             server=action.server if action else None,
             seconds=seconds,
-            notes=tuple(body.notes),
+            notes=tuple(MASK.mask(note) for note in body.notes),
         )
-        text = MASK.mask(written(observation, MASK.mask(body.text)))
+        # What a server sent as a success is the user's own data: it is shown as it came, and our words are masked.
+        text = written(observation, body.text if error is None else MASK.mask(body.text))
         tokens = TokenCount(estimate(text) + body.media_tokens, max(body.raw, 1), budget)
         return replace(observation, text=text, tokens=tokens)
 
@@ -179,14 +180,16 @@ class Grounder:
             view = read_view(part_value(stored.result, facts), request, budget, mime=facts.get("mime", ""))
         if request.view == "diff" and request.query:
             view = self._difference(stored.result, request, principal, budget)
-        text = MASK.mask(shorten(view.text, budget, "ask for less").text)
+        failed = is_flagged(stored.result)
+        text = shorten(view.text, budget, "ask for less").text
+        text = MASK.mask(text) if failed else text
         return Observation(
             id=observation_id(request.handle),
             status="ok",
-            summary=_clip(view.summary),
+            summary=_clip(MASK.mask(view.summary) if failed else view.summary),
             text=text,
             blocks=view.blocks,
-            data=view.data,
+            data=_masked(view.data) if failed else view.data,
             handle=request.handle,
             elided=view.elided,
             tokens=TokenCount(estimate(text), view.raw, budget),

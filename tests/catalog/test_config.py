@@ -229,7 +229,7 @@ def test_inputs_are_answered_by_hand_by_the_environment_or_by_their_default(tmp_
 
 def test_env_files_are_read_beside_the_workspace_and_env_wins_over_them(tmp_path: Path) -> None:
     """A missing or broken env file fails its server and is watched for all the same."""
-    (tmp_path / ".env").write_text("A=filed\nB=filedtoo\n", encoding="utf-8")
+    (tmp_path / ".env").write_text("A=filed\nB_TOKEN=filedtoo\n", encoding="utf-8")
     (tmp_path / "bad.env").write_text("what is this\n", encoding="utf-8")
     body = {
         "mcpServers": {
@@ -241,7 +241,7 @@ def test_env_files_are_read_beside_the_workspace_and_env_wins_over_them(tmp_path
     }
     found = read(tmp_path, body)
     specs = named(found)
-    assert specs["a"].env == {"A": "own", "B": "filedtoo"}
+    assert specs["a"].env == {"A": "own", "B_TOKEN": "filedtoo"}
     assert {"own", "filedtoo"} & specs["a"].secrets == {"filedtoo"}
     assert "none.env cannot be read" in (specs["b"].fault or "")
     assert "no NAME=VALUE in line 1" in (specs["c"].fault or "")

@@ -315,3 +315,11 @@ def test_nothing_given_is_nothing() -> None:
     """A null for a list or an object means an empty one."""
     spec, problems = read({"command": "x", "env": None, "args": None})
     assert (spec.args, spec.env, problems) == ((), {}, [])
+
+
+def test_ordinary_values_of_the_environment_are_no_secrets() -> None:
+    """A folder or a mode stands in results and messages; what a variable gives is judged by both names."""
+    scoped = {"DIR": "/data/projects", "MODE": "hang", "PASSWORD": "${TOKEN}", "API_KEY": "hunter"}
+    spec, _ = read({"command": "x", "args": ["/data/projects"], "env": scoped})
+    assert spec.secrets == {"s3cret-token", "hunter"}
+    assert read({"url": "https://h/mcp", "headers": {"X-Mode": "hang"}})[0].secrets == {"hang"}

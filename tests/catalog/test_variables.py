@@ -75,6 +75,7 @@ def test_unknown_forms_stay_as_they_are_and_are_told(text: str) -> None:
 def test_values_from_outside_are_secrets_but_folders_and_defaults_are_not() -> None:
     """What comes from the environment must be masked; HOME and defaults stand in every message."""
     assert expand("${A} ${input:key} ${HOME} ${userHome} ${B:-x}", SCOPE).secrets == ("aye", "answer")
+    assert expand("${A} ${input:key} ${HOME} ${userHome} ${B:-x}", SCOPE).sources == ("A", "key")
 
 
 def test_an_input_is_answered_by_the_environment_too() -> None:

@@ -198,6 +198,9 @@ def test_no_failure_shows_a_secret(secret: str) -> None:
         assert secret.encode() not in bytes(of_error(error).body)
     assert masked({"a": [secret, 1]}) == {"a": ["***", 1]}
     assert secret in json.dumps(observation_json(observation(secret)))
+    assert secret in json.dumps(
+        observation_json(observation(secret, suspected=replace(info, message="odd", hint=None)))
+    )
 
 
 def test_messages_have_an_end() -> None:

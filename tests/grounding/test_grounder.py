@@ -185,16 +185,37 @@ def test_odd_characters_give_valid_text(ground: Ground) -> None:
 
 @pytest.mark.case("A1")
 def test_no_secret_is_shown(ground: Ground) -> None:
-    """A server that echoes its token: neither in text nor in the data of a failure."""
+    """A server that echoes its token: neither in text nor in the data of a failure, nor when that is read later."""
     MASK.protect(["sk-grounding-secret"])
     value = {"error": "bad token sk-grounding-secret", "n": [1]}
     failed = ground.observe({"content": [], "structuredContent": value, "isError": True}, ACTION)
     assert "sk-grounding" not in render(failed) + str(failed) and failed.data["n"] == [1]
-    shown = ground.observe(text_result("the token is sk-grounding-secret " * 3), ACTION)
-    assert "sk-grounding" not in render(shown)
     verdict = Verdict(Kind.AUTH, "refused sk-grounding-secret", hint="set sk-grounding-secret")
     alone = ground.grounder.observe_error(verdict, action_id="s__a", server="s", principal=LOCAL)
     assert "sk-grounding" not in render(alone) + str(alone)
+    many = [{"error": f"bad token sk-grounding-secret {at}"} for at in range(2000)]
+    long = ground.observe({"content": [], "structuredContent": many, "isError": True}, ACTION, budget=200)
+    assert long.handle is not None and "sk-grounding" not in render(long) + str(long)
+    for view in ("page", "head"):
+        again = ground.grounder.read(ReadRequest(long.handle, view=view, budget=500), LOCAL)
+        assert "bad token ***" in again.text and "sk-grounding" not in render(again) + str(again)
+
+
+def test_what_a_server_sent_as_a_success_is_never_altered_by_the_mask(ground: Ground) -> None:
+    """Text, data, what is read later, and a success that only looks like a failure."""
+    MASK.protect(["/masked/projects"])
+    shown = ground.observe(text_result("/masked/projects/x.txt"), ACTION)
+    assert render(shown) == "/masked/projects/x.txt"
+    value = {"path": "/masked/projects/x.txt"}
+    shown = ground.observe({"content": [], "structuredContent": value}, ACTION)
+    assert shown.data == value and "/masked/projects/x.txt" in render(shown)
+    odd = ground.observe(text_result("Error: cannot read /masked/projects/x.txt"), ACTION)
+    assert odd.suspected is not None and "read /masked/projects/x.txt" in render(odd)
+    rows: list[Json] = [{"path": f"/masked/projects/{at}.txt"} for at in range(2000)]
+    large = ground.observe({"content": [], "structuredContent": rows}, ACTION, budget=200)
+    assert large.handle is not None and "/masked/projects/0.txt" in render(large)
+    again = ground.grounder.read(ReadRequest(large.handle, view="page", budget=500), LOCAL)
+    assert "/masked/projects/0.txt" in again.text and "***" not in again.text
 
 
 def test_a_failure_without_a_result_is_an_observation(ground: Ground) -> None:
