@@ -29,6 +29,8 @@ from .wire import Lines, dumps, parse
 LOG = logger("gateway")
 CHUNK = 256 * 1024
 LINE_BYTES = 64 * 1024 * 1024
+STOP_S = 15.0
+"""How long after a signal further ones are absorbed; a stop that hangs can be ended then."""
 
 
 async def serve_stdio(
@@ -40,15 +42,17 @@ async def serve_stdio(
         server: any low-level server; both protocol eras are spoken.
         line_bytes: longest message that is read; a longer one is answered with an error and skipped.
         stdin, stdout: descriptors of the pipe, claimed while serving.
-        signals: end orderly on SIGTERM and SIGINT.
+        signals: end orderly on SIGTERM and SIGINT; further ones change nothing until that is done.
     """
     with claimed(stdin, os.O_RDONLY) as source, claimed(stdout, os.O_WRONLY) as sink:
-        async with anyio.create_task_group() as group:
-            if signals:
-                await group.start(_stop_on_signal, group.cancel_scope)
-            async with server.lifespan(server) as state, streams(source, sink, line_bytes) as (reader, writer):
-                await serve_dual_era_loop(server, reader, writer, lifespan_state=state)
-            group.cancel_scope.cancel()
+        async with anyio.create_task_group() as watch:
+            # The watch stands outside of what a signal cancels, so that it lasts until the server's lifespan has ended.
+            with anyio.CancelScope() as scope:
+                if signals:
+                    await watch.start(_stop_on_signal, scope)
+                async with server.lifespan(server) as state, streams(source, sink, line_bytes) as (reader, writer):
+                    await serve_dual_era_loop(server, reader, writer, lifespan_state=state)
+            watch.cancel_scope.cancel()
 
 
 async def _stop_on_signal(
@@ -56,9 +60,9 @@ async def _stop_on_signal(
 ) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
         task_status.started()
-        async for number in received:
-            LOG.info("stopped by %s", signal.Signals(number).name)
-            scope.cancel()
+        LOG.info("stopped by %s", (await anext(received)).name)
+        scope.cancel()
+        await anyio.sleep(STOP_S)
 
 
 @asynccontextmanager

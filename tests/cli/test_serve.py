@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -153,6 +154,60 @@ def test_sigterm_ends_everything(shell: Shell) -> None:
     until(lambda: not alive(server), "the server ends", 5)
     assert not (shell.home / "anyact.sock").exists()
     assert not (shell.home / "instance.json").exists()
+
+
+STUBBORN = """
+import pathlib, signal, sys, time
+def asked(*_):
+    pathlib.Path(sys.argv[1] + ".asked").touch()
+signal.signal(signal.SIGTERM, asked)
+pathlib.Path(sys.argv[1]).touch()
+sys.stdin.read()
+asked()
+while True:
+    time.sleep(60)
+"""
+"""A server that answers nothing and ends for nothing but SIGKILL; it tells that it runs and is asked to end."""
+
+
+@pytest.mark.case("L2")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("words", "number", "code"),
+    [
+        (("call", "stubborn__any"), signal.SIGTERM, 143),
+        (("call", "stubborn__any"), signal.SIGINT, 130),
+        (("serve", "--stdio"), signal.SIGTERM, 0),
+        (("serve", "--stdio"), signal.SIGINT, 130),
+        (("serve", "--socket-only"), signal.SIGTERM, 0),
+    ],
+)
+def test_a_second_signal_leaves_no_stubborn_server_behind(
+    shell: Shell, tmp_path: Path, words: tuple[str, ...], number: signal.Signals, code: int
+) -> None:
+    """It comes while the server is being stopped, and the stop goes on to its end."""
+    mark, asked = tmp_path / "mark", tmp_path / "mark.asked"
+    shell.configure(
+        plain=plain_entry(), stubborn={"command": sys.executable, "args": ["-c", STUBBORN, str(mark)], "lazy": False}
+    )
+    with shell.start(*words) as process:
+        until(mark.exists, "the server runs")
+        children = children_of(process.pid)
+        assert children
+        process.send_signal(number)
+        until(asked.exists, "the server is asked to end")
+        assert any(alive(pid) for pid in children)
+        process.send_signal(number)
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == code
+    assert [pid for pid in children if alive(pid)] == []
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started and that run."""
+    texts = (task.read_text(encoding="utf-8") for task in Path(f"/proc/{pid}/task").glob("*/children"))
+    return [int(child) for text in texts for child in text.split()]
 
 
 def test_http_serves_until_it_is_asked_to_stop(shell: Shell, address: str) -> None:

@@ -66,6 +66,48 @@ def test_sigterm_ends_the_work_after_its_cleaning_up() -> None:
     assert run_until_terminated(works) == []
 
 
+@pytest.mark.case("L2")
+@pytest.mark.parametrize(
+    ("number", "ends"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)], ids=["term", "int"]
+)
+def test_further_signals_do_not_disturb_the_cleaning_up(number: signal.Signals, ends: type[BaseException]) -> None:
+    """Of either kind; afterwards the process handles signals as before."""
+    cleaned: list[str] = []
+    handlers = [signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)]
+
+    async def works() -> None:
+        try:
+            os.kill(os.getpid(), number)
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                for again in (signal.SIGTERM, signal.SIGINT, number):
+                    os.kill(os.getpid(), again)
+                    await anyio.wait_all_tasks_blocked()
+                cleaned.append("clean")
+
+    with pytest.raises(ends):
+        run_async(works)
+    assert cleaned == ["clean"]
+    assert [signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)] == handlers
+
+
+def test_an_interrupt_that_is_ignored_stays_ignored() -> None:
+    """As for a command that a shell runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    async def works() -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        await anyio.wait_all_tasks_blocked()
+        return 7
+
+    try:
+        assert run_async(works) == 7
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_work_gives_its_result() -> None:
     """As a list, for it may be nothing."""
 
