@@ -228,6 +228,22 @@ async def test_servers_in_trouble_delay_and_hide_nothing_and_are_told_alike_with
         assert not any(secret in text for text in texts), place
 
 
+@pytest.mark.case("A1")
+async def test_ordinary_settings_of_a_server_leave_its_results_and_its_name_alone(tmp_path: Path) -> None:
+    """A folder and a mode in its environment stand in what it answers; a success shows even a secret as it was sent."""
+    text = f"/data/projects/x.txt hang {SECRETS['env']}"
+    env = {"DATA_DIR": "/data/projects", "MODE": "hang", "API_TOKEN": SECRETS["env"]}
+    results = {"take": {"content": [{"type": "text", "text": text}]}}
+    failing = {"fail": {"content": [{"type": "text", "text": f"no {text}"}], "isError": True}}
+    servers = {"hang": listed(tmp_path / "h", [tool("take"), tool("fail")], results | failing, env=env)}
+    async with product(tmp_path, servers) as running, running.mcp() as mcp, running.rest() as rest:
+        for face in (mcp, rest):
+            assert text in (await face.call("hang__take", {})).text
+            failed = (await face.call("hang__fail", {})).text
+            assert "/data/projects/x.txt hang ***" in failed and SECRETS["env"] not in failed
+        assert "- hang " in (await mcp.tool("servers")).text
+
+
 @pytest.mark.case("D1")
 async def test_a_server_joins_without_a_restart_once_it_is_sound(tmp_path: Path) -> None:
     """What refused at first is usable after it stands, with a restart by name to hurry it."""

@@ -157,6 +157,7 @@ def test_names_that_only_speak_of_secrets_are_none(name: str) -> None:
         "/run/secrets/db_password",
         "use key: value",
         "http://[bad",
+        "b://x\u2100y",
         "postgres://db.example/x?sslmode=require",
     ],
 )
