@@ -91,11 +91,14 @@ async def test_questions_reach_the_client_whose_call_it_is(tmp_path: Path, clien
 
 @pytest.mark.case("Q1")
 async def test_a_question_that_nobody_answers_ends_its_call(tmp_path: Path) -> None:
-    """Coming back without an answer asks again; at its limit the call is cancelled, and the server serves on."""
+    """Coming back without an answer asks again; at its limit the call is cancelled, and the server serves on.
+
+    Whether the limit falls into a round or between two is chance: the client is told the one or the other.
+    """
     spec = in_memory(era="legacy", limits=Limits(question_s=2.0))
     async with endpoints(tmp_path, [spec]) as behind, person_at(behind.at("everything"), "auto") as user:
         state, rounds = None, 0
-        with pytest.raises(MCPError, match="over or already answered"):
+        with pytest.raises(MCPError, match="over or already answered|cancelled while it waited"):
             while True:
                 asked = await user.session.call_tool(
                     "test_elicitation", {"message": "?"}, request_state=state, allow_input_required=True
