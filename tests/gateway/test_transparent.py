@@ -98,7 +98,7 @@ async def test_a_question_that_nobody_answers_ends_its_call(tmp_path: Path) -> N
     spec = in_memory(era="legacy", limits=Limits(question_s=2.0))
     async with endpoints(tmp_path, [spec]) as behind, person_at(behind.at("everything"), "auto") as user:
         state, rounds = None, 0
-        with pytest.raises(MCPError, match="over or already answered|cancelled while it waited"):
+        with pytest.raises(MCPError, match=r"over or already answered|cancelled while it waited"):
             while True:
                 asked = await user.session.call_tool(
                     "test_elicitation", {"message": "?"}, request_state=state, allow_input_required=True
