@@ -7,7 +7,6 @@ twin ships beside the real thing wherever tests or embedding need one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -386,12 +385,6 @@ class Authenticator(Protocol):
 
     def identify(self, bearer: str | None) -> Principal | None:
         """The principal of a bearer token; for None the anonymous local principal, or None when a token is required."""
-
-
-class Lifespan(Protocol):
-    """Something that must be entered before use and left after it."""
-
-    def running(self) -> AbstractAsyncContextManager[None]: ...
 
 
 class Encoder(Protocol):

@@ -42,14 +42,13 @@ from anyact_server.telemetry import MASK, logger
 
 from .options import Options
 from .output import note
+from .serve import INSTANCE, SOCKET
 from .start import find_site, run_until_terminated
 
 if TYPE_CHECKING:
     from anyact_server.app import App
 
 LOG = logger("serve")
-SOCKET = "anyact.sock"
-INSTANCE = "instance.json"
 OFFERS = "offers.json"
 LINGER_S = 60.0
 """How long an instance without a client of its own stays for the home's other clients."""
