@@ -12,7 +12,8 @@ with several pairs each, so that the siblings of an action are its hard negative
 are masked. Sources are capped, because documentation would drown the requests; sources named in `LEFT_OUT` are not
 used, so that their test queries stay out of domain. A tenth of the queries gets a typing mistake.
 
-Needs torch and transformers (`pip install 'anyact-server[training]'`). About 90 CPU minutes on two cores without AMX.
+Needs torch and transformers (`pip install 'anyact-server[training]'`). On two cores about 25 minutes
+with `--bf16` on a CPU that has avx512_bf16, about 90 without.
 """
 
 from __future__ import annotations
@@ -140,14 +141,16 @@ def mistype(query: str, rng: random.Random) -> str:
 class Trainer:
     """The model, its tokenizer and one step of the loss."""
 
-    def __init__(self, start: Path) -> None:
+    def __init__(self, start: Path, halved: bool) -> None:
+        self.halved = halved
         self.tokenizer = AutoTokenizer.from_pretrained(start)
         self.model = AutoModel.from_pretrained(start, add_pooling_layer=False)
 
     def vectors(self, texts: list[str], tokens: int) -> torch.Tensor:
         """Unit vectors of texts, shape (len(texts), dimension)."""
         fed = self.tokenizer(texts, padding=True, truncation=True, max_length=tokens, return_tensors="pt")
-        hidden = self.model(**fed).last_hidden_state
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.halved):
+            hidden = self.model(**fed).last_hidden_state.float()
         mask = fed["attention_mask"].unsqueeze(-1).to(hidden.dtype)
         return torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9), dim=1)
 
@@ -183,6 +186,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--bf16", action="store_true", help="compute in bfloat16: three times as fast where the CPU can")
     options = parser.parse_args()
 
     torch.manual_seed(options.seed)
@@ -190,7 +194,7 @@ def main() -> None:
     rng = random.Random(options.seed)
     plan = batches(read_pairs(options.data, rng), options.batch, rng)
     steps = min(options.steps or len(plan), len(plan))
-    trainer = Trainer(options.start)
+    trainer = Trainer(options.start, options.bf16)
     optimizer = torch.optim.AdamW(trainer.model.parameters(), lr=PEAK_RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(step, steps))
     options.output.mkdir(parents=True, exist_ok=True)
