@@ -186,7 +186,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--bf16", action="store_true", help="compute in bfloat16: three times as fast where the CPU can")
+    parser.add_argument(
+        "--bf16", action="store_true", help="compute in bfloat16: three times as fast where the CPU can"
+    )
     options = parser.parse_args()
 
     torch.manual_seed(options.seed)

@@ -19,18 +19,23 @@ from benchmarks.report import say
 from .rivals import Dense, Plain, Reciprocal, as_fastmcp, everything, name_and_description
 
 SETS = ("stabletoolbench", "sealtools", "metatool")
+REQUESTS = Path(__file__).parent / "requests"
+"""Frozen requests for the actions of real servers, which are in a file of `catalogs`."""
 QUICK = 60
 SHOWN = ("recall@1", "recall@5", "recall@10", "all@10", "ndcg@10", "cpu_ms", "cpu_ms_p95")
 
 
 def folders(data: Path | None) -> Mapping[str, tuple[Path, Path]]:
-    """The labelled sets: those under `data` (or its folder `retrieval`), and the small one beside this file."""
+    """The labelled sets: those under `data` (or its folder `retrieval`), and those beside this file."""
     own = Path(__file__).parent / "small"
     found = {"small": (own / "tools.jsonl", own / "queries.jsonl")}
     for name in SETS:
         for place in () if data is None else (data / name, data / "retrieval" / name):
             if (place / "queries.jsonl").is_file():
                 found[name] = (place / "tools.jsonl.gz", place / "queries.jsonl")
+    real = None if data is None else data / "catalogs" / "real_tools.jsonl"
+    if real is not None and real.is_file():
+        found |= {queries.stem: (real, queries) for queries in sorted(REQUESTS.glob("*.jsonl"))}
     return found
 
 
