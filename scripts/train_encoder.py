@@ -1,16 +1,18 @@
 """Fine-tune the encoder on (request, action) pairs; resumable, deterministic for a seed.
 
-    scripts/train_encoder.py --data DIR --start MODEL_FOLDER --output FOLDER [--steps N] [--batch 64] [--seed 7]
+    scripts/train_encoder.py --data DIR --start MODEL_FOLDER --output FOLDER [--steps N] [--mine] [--bf16]
 
-DIR holds `training/pairs.jsonl.gz`, `training/mcp_requests.jsonl.gz` and `retrieval/toucan/tools.jsonl.gz`, in the form
-that docs/retrieval.md describes. MODEL_FOLDER is a sentence-transformers model of the MiniLM class. FOLDER receives the
-tuned model in the same layout, and a checkpoint every 25 steps from which the same command goes on.
+DIR holds `training/pairs.jsonl.gz`, `training/mcp_requests.jsonl.gz`, `training/catalogs.jsonl.gz` (with `--mine`) and
+`retrieval/toucan/tools.jsonl.gz`, in the form that docs/retrieval.md describes. MODEL_FOLDER is a sentence-transformers
+model of the MiniLM class. FOLDER receives the tuned model in the same layout, `training.json` for its card, and a
+checkpoint every 25 steps from which the same command goes on.
 
 Recipe: multiple negatives ranking loss (Henderson et al. 2017, arXiv:1705.00652) with cosine similarity at scale 20;
 AdamW, linear warm-up and decay; documents in the product's own text form, 96 tokens. A batch is made of a few servers
 with several pairs each, so that the siblings of an action are its hard negatives; documents that also answer a query
 are masked. Sources are capped, because documentation would drown the requests; sources named in `LEFT_OUT` are not
-used, so that their test queries stay out of domain. A tenth of the queries gets a typing mistake.
+used, so that their test queries stay out of domain. A tenth of the queries gets a typing mistake. A second run with
+`--mine` starts from the first one's model and gives every pair a look-alike that this model confuses with the answer.
 
 Needs torch and transformers (`pip install 'anyact-server[training]'`). On two cores about 25 minutes
 with `--bf16` on a CPU that has avx512_bf16, about 90 without.
@@ -27,7 +29,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +46,21 @@ QUERY_TOKENS = 64
 TEXT_TOKENS = 96
 TEXT_WORDS = 60
 CHECKPOINT_STEPS = 25
+DEPTH = 60
+LOOK_ALIKES = 8
+MARGIN = 0.95
+FAINT = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A request and a document that answers it; `group` is where its hard negatives come from."""
+    """A request and a document that answers it; `group` is where its siblings come from, `negative` a look-alike."""
 
     query: str
     text: str
     qid: str
     group: str
+    negative: str | None = None
 
 
 def split_name(name: str) -> str:
@@ -75,11 +82,13 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def read_pairs(data: Path, rng: random.Random) -> list[Pair]:
-    """All pairs of the recipe, capped and repeated, not yet ordered."""
+def read_pairs(data: Path, rng: random.Random) -> tuple[list[Pair], list[dict[str, Any]]]:
+    """All pairs of the recipe, capped and repeated, not yet ordered; for the card, what was taken of which source."""
     by_source: dict[str, list[Pair]] = defaultdict(list)
+    licences = {"mcp-requests": "Apache-2.0"}
     for entry in lines(data / "training" / "pairs.jsonl.gz"):
         if entry["source"] not in LEFT_OUT:
+            licences[entry["source"]] = entry["licence"]
             tool = entry["tool"]
             text = document(tool["server"], tool["name"], tool["description"])
             group = f"{entry['source']}/{tool['server'] or split_name(tool['name']).partition(' ')[0]}"
@@ -98,13 +107,16 @@ def read_pairs(data: Path, rng: random.Random) -> list[Pair]:
                 text, server = texts[gold]
                 by_source["mcp-requests"].append(Pair(entry["query"], text, entry["qid"], f"mcp/{server}"))
     pairs: list[Pair] = []
+    taken = []
     for source in sorted(by_source):
         chosen = by_source[source]
         rng.shuffle(chosen)
         kept = chosen[: CAPS.get(source, len(chosen))]
-        print(f"{source}: {len(kept)} of {len(chosen)} pairs, {REPEATS.get(source, 1)} times")
-        pairs += kept * REPEATS.get(source, 1)
-    return pairs
+        times = REPEATS.get(source, 1)
+        print(f"{source}: {len(kept)} of {len(chosen)} pairs, {times} times")
+        taken.append({"source": source, "pairs": len(kept), "times": times, "licence": licences[source]})
+        pairs += kept * times
+    return pairs, taken
 
 
 def batches(pairs: list[Pair], size: int, rng: random.Random) -> list[list[Pair]]:
@@ -126,6 +138,51 @@ def batches(pairs: list[Pair], size: int, rng: random.Random) -> list[list[Pair]
             made[-1] = full
             made.append(rest)
     return [batch for batch in made if len(batch) == size]
+
+
+def all_texts(data: Path) -> list[str]:
+    """The distinct documents of everything that may be a look-alike."""
+    found: dict[str, None] = {}
+    for entry in lines(data / "training" / "pairs.jsonl.gz"):
+        if entry["source"] not in LEFT_OUT:
+            tool = entry["tool"]
+            found[document(tool["server"], tool["name"], tool["description"])] = None
+    for tool in lines(data / "training" / "catalogs.jsonl.gz"):
+        if tool["source"] not in LEFT_OUT:
+            found[document(tool["server"], tool["name"], tool["description"] or "")] = None
+    for tool in lines(data / "retrieval" / "toucan" / "tools.jsonl.gz"):
+        found[document(tool["server_title"] or tool["server"], tool["name"], tool["description"] or "")] = None
+    return list(found)
+
+
+def mine(trainer: Trainer, pairs: list[Pair], texts: list[str], kept: Path, rng: random.Random) -> list[Pair]:
+    """The pairs, each with a document that looks like its answer to the model and is not nearly as good.
+
+    Chosen at random among the best `LOOK_ALIKES` documents of lower likeness than `MARGIN` times that of the answer
+    (the positive-aware margin of Moreira et al. 2024, arXiv:2407.15831, which keeps unlabelled answers out); none
+    where all are below `FAINT`. The choice is kept in a file, so that a training that goes on uses the same.
+    """
+    if kept.exists():
+        chosen = json.loads(kept.read_text(encoding="utf-8"))
+        return [replace(pair, negative=text) for pair, text in zip(pairs, chosen, strict=True)]
+    table = trainer.encode(texts, TEXT_TOKENS)
+    answers: dict[str, set[str]] = defaultdict(set)
+    for pair in pairs:
+        answers[pair.qid].add(pair.text)
+    chosen = []
+    for first in range(0, len(pairs), 256):
+        part = pairs[first : first + 256]
+        asked = trainer.encode([pair.query for pair in part], QUERY_TOKENS)
+        golden = (asked * trainer.encode([pair.text for pair in part], TEXT_TOKENS)).sum(1)
+        best = torch.topk(asked @ table.T, DEPTH)
+        for at, pair in enumerate(part):
+            ranked = zip(best.values[at].tolist(), best.indices[at].tolist(), strict=True)
+            limit = MARGIN * golden[at].item()
+            alike = [texts[i] for score, i in ranked if FAINT < score < limit and texts[i] not in answers[pair.qid]]
+            chosen.append(rng.choice(alike[:LOOK_ALIKES]) if alike else None)
+        print(f"mined {len(chosen)} of {len(pairs)}", flush=True)
+    kept.write_text(json.dumps(chosen), encoding="utf-8")
+    return [replace(pair, negative=text) for pair, text in zip(pairs, chosen, strict=True)]
 
 
 def mistype(query: str, rng: random.Random) -> str:
@@ -154,9 +211,20 @@ class Trainer:
         mask = fed["attention_mask"].unsqueeze(-1).to(hidden.dtype)
         return torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9), dim=1)
 
+    def encode(self, texts: list[str], tokens: int) -> torch.Tensor:
+        """Unit vectors of any number of texts, without gradients."""
+        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+        found = torch.empty((len(texts), self.model.config.hidden_size))
+        with torch.inference_mode():
+            for first in range(0, len(order), 128):
+                part = order[first : first + 128]
+                found[part] = self.vectors([texts[at] for at in part], tokens)
+        return found
+
     def loss(self, batch: list[Pair], rng: random.Random) -> torch.Tensor:
         """The ranking loss of a batch, over its distinct documents."""
-        texts = list(dict.fromkeys(pair.text for pair in batch))
+        mined = [pair.negative for pair in batch if pair.negative is not None]
+        texts = list(dict.fromkeys([*(pair.text for pair in batch), *mined]))
         column = {text: i for i, text in enumerate(texts)}
         answers: dict[str, set[int]] = defaultdict(set)
         for pair in batch:
@@ -176,31 +244,10 @@ def rate(step: int, steps: int) -> float:
     return (step + 1) / warm if step < warm else max((steps - step) / max(steps - warm, 1), 0.02)
 
 
-def main() -> None:
-    """Read, train, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--start", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument(
-        "--bf16", action="store_true", help="compute in bfloat16: three times as fast where the CPU can"
-    )
-    options = parser.parse_args()
-
-    torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
-    rng = random.Random(options.seed)
-    plan = batches(read_pairs(options.data, rng), options.batch, rng)
-    steps = min(options.steps or len(plan), len(plan))
-    trainer = Trainer(options.start, options.bf16)
+def fit(trainer: Trainer, plan: list[list[Pair]], steps: int, seed: int, checkpoint: Path) -> None:
+    """Train to the given step, from the checkpoint where there is one."""
     optimizer = torch.optim.AdamW(trainer.model.parameters(), lr=PEAK_RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(step, steps))
-    options.output.mkdir(parents=True, exist_ok=True)
-    checkpoint = options.output / "checkpoint.pt"
     first = 0
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=False)
@@ -208,11 +255,11 @@ def main() -> None:
         optimizer.load_state_dict(saved["optimizer"])
         schedule.load_state_dict(saved["schedule"])
         first = saved["step"]
-    print(f"{len(plan)} batches of {options.batch}; steps {first} to {steps}", flush=True)
+    print(f"{len(plan)} batches; steps {first} to {steps}", flush=True)
     trainer.model.train()
     started = time.time()
     for step in range(first, steps):
-        loss = trainer.loss(plan[step], random.Random(options.seed * 1_000_003 + step))
+        loss = trainer.loss(plan[step], random.Random(seed * 1_000_003 + step))
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own stub
         torch.nn.utils.clip_grad_norm_(trainer.model.parameters(), 1.0)
@@ -230,10 +277,58 @@ def main() -> None:
             }
             torch.save(state, checkpoint.with_suffix(".new"))
             checkpoint.with_suffix(".new").replace(checkpoint)
+
+
+def save(trainer: Trainer, folder: Path, recipe: dict[str, Any], taken: list[dict[str, Any]]) -> None:
+    """Write the model, its tokenizer, and what its card says of the training."""
     trainer.model.eval()
-    trainer.model.save_pretrained(options.output)
-    trainer.tokenizer.save_pretrained(options.output)
-    print(f"saved {options.output}")
+    trainer.model.save_pretrained(folder)
+    trainer.tokenizer.save_pretrained(folder)
+    card = {"recipe": recipe, "data": taken, "left_out": sorted(LEFT_OUT)}
+    (folder / "training.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    print(f"saved {folder}")
+
+
+def main() -> None:
+    """Read, train, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--start", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--bf16", action="store_true", help="compute in bfloat16: three times as fast where the CPU can"
+    )
+    parser.add_argument(
+        "--mine", action="store_true", help="give each pair a look-alike that the start model ranks high"
+    )
+    options = parser.parse_args()
+
+    torch.manual_seed(options.seed)
+    torch.set_num_threads(options.threads)
+    rng = random.Random(options.seed)
+    pairs, taken = read_pairs(options.data, rng)
+    trainer = Trainer(options.start, options.bf16)
+    options.output.mkdir(parents=True, exist_ok=True)
+    if options.mine:
+        pairs = mine(trainer, pairs, all_texts(options.data), options.output / "negatives.json", rng)
+    plan = batches(pairs, options.batch, rng)
+    steps = min(options.steps or len(plan), len(plan))
+    fit(trainer, plan, steps, options.seed, options.output / "checkpoint.pt")
+    recipe = {
+        "loss": f"multiple negatives ranking, cosine scale {SCALE:g}",
+        "steps": steps,
+        "batch": options.batch,
+        "peak_rate": PEAK_RATE,
+        "seed": options.seed,
+        "tokens": [QUERY_TOKENS, TEXT_TOKENS],
+        "precision": "bfloat16" if options.bf16 else "float32",
+        "mined_negatives": options.mine,
+    }
+    save(trainer, options.output, recipe, taken)
 
 
 if __name__ == "__main__":

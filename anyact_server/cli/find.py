@@ -37,13 +37,22 @@ def search(
         answer = await app.space.search(query, LOCAL)
         if as_json:
             show_json(
-                {"hits": [hit_json(hit) for hit in answer.hits], "degraded": answer.degraded, "total": answer.total}
+                {
+                    "hits": [hit_json(hit) for hit in answer.hits],
+                    "degraded": answer.degraded,
+                    "total": answer.total,
+                    "unmet": list(answer.unmet),
+                }
             )
         else:
             rows = [(hit.action.id, f"{hit.score:.3f}", first_line(hit.action)) for hit in answer.hits]
             table(("ACTION", "SCORE", "WHAT IT DOES"), rows)
             if answer.degraded:
                 note(f"note: {answer.degraded}")
+            if answer.hits and answer.unmet:
+                note(
+                    f"nothing clearly fits {', '.join(repr(intents[at]) for at in answer.unmet)}; these are the nearest"
+                )
             if not answer.hits:
                 note("nothing fits; `anyact list` shows what there is")
         return DONE if answer.hits else FAILED
@@ -150,6 +159,7 @@ def hit_json(hit: Any) -> dict[str, Any]:
         "why": list(hit.why),
         "intents": list(hit.intents),
         "reliability": plain(hit.estimate) if hit.estimate else None,
+        "helper": plain(hit.helper) if hit.helper else None,
     }
 
 

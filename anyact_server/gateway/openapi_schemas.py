@@ -111,6 +111,7 @@ def _action() -> Schema:
         why=listed(TEXT),
         intents={**listed(WHOLE), "description": "Positions of the intents that it serves."},
         reliability=MAYBE_OBJECT,
+        helper={**MAYBE_OBJECT, "description": "The action that gives an id which this one requires, and as what."},
     )
 
 
@@ -155,11 +156,12 @@ def _answers() -> dict[str, Schema]:
         "ObservationAnswer": _object(("observation",), observation=ref("Observation")),
         "Action": _action(),
         "SearchAnswer": _object(
-            ("hits", "total", "degraded", "neighbours", "notes"),
+            ("hits", "total", "degraded", "neighbours", "unmet", "notes"),
             hits=listed(ref("Action")),
             total=WHOLE,
             degraded={**MAYBE_TEXT, "description": "Why a part of the search was not available."},
             neighbours={**listed(TEXT), "description": "Ids that nearly made it."},
+            unmet={**listed(WHOLE), "description": "Positions of the intents for which nothing seems right."},
             notes=listed(TEXT),
         ),
         "ActionPage": _object(

@@ -143,6 +143,7 @@ def card(place: int, hit: Hit) -> str:
         reliability(hit.estimate),
         _STATES[action.state],
         f"cannot be called: {one_line(action.fault, 100)}" if action.fault else "",
+        f"{hit.helper.parameter} from {hit.helper.action}" if hit.helper else "",
         "why: " + one_line("; ".join(hit.why), 100) if hit.why else "",
     ]
     about = one_line(action.description or action.title or "")
@@ -167,7 +168,7 @@ def search_text(
         intents: how many intents were asked for; with several, each card says which it serves.
     """
     ceiling = tokens * BYTES_PER_TOKEN
-    head = _head(answer)
+    head = _head(answer, intents)
     tail = _tail(answer, notes)
     room = ceiling - size(head) - size(tail) - TAIL_BYTES
     cards: list[str] = []
@@ -184,13 +185,19 @@ def search_text(
     return "\n".join([head, *cards, *extra, *cut, tail]).rstrip("\n"), len(cards)
 
 
-def _head(answer: SearchAnswer) -> str:
+def _head(answer: SearchAnswer, intents: int) -> str:
     if not answer.hits:
         return (
             "No action fits. Try other words, one need per intent, or no filter; the tool servers shows what is there."
         )
     shown = len(answer.hits)
     total = max(answer.total, shown)
+    if answer.unmet:
+        which = "" if intents < 2 else f" for intent {', '.join(str(place + 1) for place in answer.unmet)}"
+        return (
+            f"Nothing here clearly fits{which}; these are the nearest {shown} of {total}. "
+            "Check one with describe_actions before you call it, or say the need in other words."
+        )
     return f"{shown} of {total} hits, best first. Call one by its id: call_action, or query_action if read-only."
 
 

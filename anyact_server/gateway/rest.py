@@ -182,6 +182,7 @@ async def _found(visit: Visit, body: SearchBody) -> Response:
             "total": max(found.total, len(found.hits)),
             "degraded": found.degraded,
             "neighbours": list(found.neighbours),
+            "unmet": list(found.unmet),
             "notes": [
                 *_unknown_servers(parts, body.servers, visit.principal),
                 *unread_notes(parts, visit.sight.unread(parts), visit.principal),

@@ -93,4 +93,5 @@ def _card(hit: Hit) -> dict[str, Json]:
         "why": list(hit.why),
         "intents": list(hit.intents),
         "reliability": None if hit.estimate is None else plain(hit.estimate),
+        "helper": None if hit.helper is None else plain(hit.helper),
     }

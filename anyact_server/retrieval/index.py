@@ -107,16 +107,21 @@ class Index:
                 ranking.candidates(state, intent, own, mask) for intent, own in zip(intents, vectors, strict=True)
             ]
             placed = ranking.arrange(state, ranked, beliefs, query.offset + query.limit)
+            unmet = tuple(at for at, listed in enumerate(ranked) if not ranking.fits(listed))
         else:
+            unmet = ()
             rows = sorted(np.flatnonzero(mask).tolist(), key=state.id)
             placed = [ranking.Placed(ranking.Candidate(row, 0.0), (), 0.0) for row in rows]
         page = placed[query.offset : query.offset + query.limit]
         after = placed[query.offset + query.limit :][: ranking.AHEAD]
         return SearchAnswer(
-            hits=tuple(ranking.hit(state, one, intents, beliefs.get(state.id(one.candidate.row))) for one in page),
+            hits=tuple(
+                ranking.hit(state, one, intents, beliefs.get(state.id(one.candidate.row)), mask) for one in page
+            ),
             total=len(placed),
             degraded=degraded,
             neighbours=tuple(state.id(one.candidate.row) for one in after),
+            unmet=unmet,
             cpu_ms=round(1000 * (time.thread_time() - started), 3),
         )
 

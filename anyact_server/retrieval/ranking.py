@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from anyact_server.types import Action, Estimate, Hit
 
 from . import fusion
+from .links import helper
 from .names import SHORTEST_SLIP, spellings_of
 from .state import Mask, State
 from .words import compact, query_terms, terms
@@ -32,6 +33,8 @@ STATES = {"stale": "its server could not be asked lately", "changed": "changed s
 """What a hit's reasons say of an action whose state is not the ordinary one."""
 AHEAD = 5
 """Places behind a page that are also cleared of copies, for the neighbours named below it."""
+DOUBTFUL = 0.1
+"""Score below which an action is more likely not meant at all; docs/retrieval.md says how often that errs."""
 DISTRUST = 0.4
 """How much of its score an action loses that never succeeds."""
 
@@ -79,6 +82,14 @@ def candidates(state: State, intent: str, vectors: Floats | None, mask: Mask) ->
         )
         for at in np.lexsort((rows, -scores, -names))[:KEPT].tolist()
     ]
+
+
+def fits(listed: Sequence[Candidate]) -> bool:
+    """Whether any candidate of an intent seems right: one is named, or its score is not `DOUBTFUL`.
+
+    Without search by meaning scores say too little, and any candidate counts.
+    """
+    return any(one.named or one.meaning is None or one.score >= DOUBTFUL for one in listed)
 
 
 def best(scores: Floats, limit: int) -> NDArray[np.int64]:
@@ -188,8 +199,8 @@ def _folded(state: State, placed: Sequence[Placed], wanted: int) -> list[Placed]
     return kept
 
 
-def hit(state: State, placed: Placed, intents: Sequence[str], estimate: Estimate | None) -> Hit:
-    """The hit for a placed row, with short reasons why it is there."""
+def hit(state: State, placed: Placed, intents: Sequence[str], estimate: Estimate | None, mask: Mask) -> Hit:
+    """The hit for a placed row, with short reasons why it is there, and its helper among the rows of the mask."""
     action = state.action(placed.candidate.row)
     return Hit(
         action=action,
@@ -197,6 +208,7 @@ def hit(state: State, placed: Placed, intents: Sequence[str], estimate: Estimate
         why=_why(action, placed, intents, estimate),
         intents=placed.intents,
         estimate=estimate,
+        helper=helper(action, (state.action(row) for row in state.siblings(placed.candidate.row) if mask[row])),
     )
 
 

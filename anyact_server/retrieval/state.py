@@ -107,6 +107,13 @@ class State:
         held = [part.dense for part in self.segments if part.dense is not None]
         return max(held, key=lambda dense: dense.count).spread if held else 1.0
 
+    def siblings(self, row: int) -> list[int]:
+        """The rows of a row's server, itself among them; also those that no longer count."""
+        server = self.server_of[row]
+        last = self.server_starts[server + 1] if server + 1 < len(self.server_starts) else len(self.server_order)
+        rows: list[int] = self.server_order[self.server_starts[server] : last].tolist()
+        return rows
+
     def nearest(self, vector: Floats, limit: int, mask: Mask) -> Longs:
         """Rows of the vectors nearest to a query's, in no order."""
         whole = bool(mask.all())

@@ -10,7 +10,7 @@ from .calls import Admission, Call, Estimate, OnError, Outcome, RunReport, Task,
 from .json import EMPTY, Json, JsonObject, plain
 from .kinds import KINDS, SUCCESSES, Fault, Kind, KindFacts, Retry
 from .observations import Artifact, Elision, ErrorInfo, Observation, ReadRequest, TokenCount
-from .search import Hit, Query, SearchAnswer
+from .search import Helper, Hit, Query, SearchAnswer
 from .servers import (
     LOCAL,
     Action,
@@ -46,6 +46,7 @@ __all__ = [
     "ErrorInfo",
     "Estimate",
     "Fault",
+    "Helper",
     "Hints",
     "Hit",
     "Json",

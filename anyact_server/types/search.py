@@ -23,23 +23,34 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Helper:
+    """The action that gives the id which another action requires as `parameter`."""
+
+    parameter: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """An action with its score; `why` are short reasons, `intents` the positions of the intents that it serves."""
+    """An action with its score; `why` are short reasons, `intents` the positions of the intents that it serves,
+    `helper` the action to call first for an id that this one requires."""
 
     action: Action
     score: float
     why: tuple[str, ...] = ()
     intents: tuple[int, ...] = ()
     estimate: Estimate | None = None
+    helper: Helper | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
     """Hits, best first; `degraded` says why part of the search was unavailable; `neighbours` are ids that nearly made
-    it."""
+    it; `unmet` are the positions of the intents for which nothing here seems right."""
 
     hits: tuple[Hit, ...]
     total: int = 0
     degraded: str | None = None
     neighbours: tuple[str, ...] = ()
     cpu_ms: float = 0.0
+    unmet: tuple[int, ...] = ()

@@ -111,7 +111,10 @@ def test_copies_of_one_action_are_folded_and_named() -> None:
     placed = ranking.arrange(now, [[Candidate(row, 0.9 - row / 100) for row in range(6)]], {}, 10)
     assert [now.id(item.candidate.row) for item in placed] == ["s0__get_weather", "s1__get_weather", "box__get_time"]
     assert placed[0].twins == ("s2__get_weather", "s3__get_weather", "s4__get_weather")
-    assert "also as s2__get_weather, s3__get_weather, s4__get_weather" in ranking.hit(now, placed[0], ["x"], None).why
+    assert (
+        "also as s2__get_weather, s3__get_weather, s4__get_weather"
+        in ranking.hit(now, placed[0], ["x"], None, now.alive).why
+    )
 
 
 @pytest.mark.case("N2")
@@ -134,7 +137,7 @@ def test_a_hit_says_why_it_is_there() -> None:
     now = state(*TOOLS)
     estimate = belief(0.5, calls=4, words="2 of 4 calls failed")
     placed = ranking.Placed(Candidate(0, 0.71239, meaning=0.51, named=2), (0,), 0.71239, ("a", "b", "c", "d"))
-    found_hit = ranking.hit(now, placed, ["send a message by email"], estimate)
+    found_hit = ranking.hit(now, placed, ["send a message by email"], estimate, now.alive)
     assert found_hit.score == 0.7124
     assert found_hit.why == (
         "named exactly",
@@ -144,9 +147,11 @@ def test_a_hit_says_why_it_is_there() -> None:
         "also as a, b, c and more",
         "2 of 4 calls failed",
     )
-    plain = ranking.hit(now, ranking.Placed(Candidate(0, 0.1, named=1), (), 0.1), ["x"], belief(1, needs_login=True))
+    plain = ranking.hit(
+        now, ranking.Placed(Candidate(0, 0.1, named=1), (), 0.1), ["x"], belief(1, needs_login=True), now.alive
+    )
     assert plain.why == ("named", "needs login")
-    assert ranking.hit(now, ranking.Placed(Candidate(0, 0.1), (), 0.1), ["x"], belief(1)).why == ()
+    assert ranking.hit(now, ranking.Placed(Candidate(0, 0.1), (), 0.1), ["x"], belief(1), now.alive).why == ()
 
 
 @pytest.mark.case("S1")
@@ -156,12 +161,14 @@ def test_an_action_that_cannot_be_called_is_only_found_by_its_name() -> None:
     placed = ranking.arrange(now, [[Candidate(1, 0.9), Candidate(0, 0.8)]], {}, 10)
     assert [now.id(item.candidate.row) for item in placed] == ["box__a"]
     placed = ranking.arrange(now, [[Candidate(1, 0.9, named=2), Candidate(0, 0.8)]], {}, 10)
-    assert "cannot be called: its schema is no object" in ranking.hit(now, placed[0], ["broken"], None).why
+    assert "cannot be called: its schema is no object" in ranking.hit(now, placed[0], ["broken"], None, now.alive).why
 
 
 @pytest.mark.case("Z1")
 def test_a_hit_says_when_its_action_changed_or_could_not_be_checked() -> None:
     """Search shows what status shows."""
     now = state(action("a", state="changed"), action("b", state="stale"))
-    whys = [ranking.hit(now, ranking.Placed(Candidate(row, 0.5), (), 0.5), ["x"], None).why for row in (0, 1)]
+    whys = [
+        ranking.hit(now, ranking.Placed(Candidate(row, 0.5), (), 0.5), ["x"], None, now.alive).why for row in (0, 1)
+    ]
     assert whys == [("changed since it was accepted",), ("its server could not be asked lately",)]
