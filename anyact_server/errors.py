@@ -14,7 +14,8 @@
     ├── StorageError           the home folder, the database or an index cannot be used
     │   ├── HomeLocked         another instance holds the home
     │   └── IndexMismatch      an index folder does not fit its meta file or the encoder
-    └── EncoderError           the encoder cannot be loaded or gives unusable vectors
+    ├── EncoderError           the encoder cannot be loaded or gives unusable vectors
+    └── ScreenError            what reads screens is not installed or cannot be used
 
 Each says in one message what is wrong and how to mend it. `hint` is the cure, printed on a line of its own.
 """
@@ -183,3 +184,9 @@ class IndexMismatch(StorageError):
 
 class EncoderError(AnyActError):
     """The encoder cannot be loaded, or it gives vectors that cannot be used."""
+
+
+class ScreenError(AnyActError):
+    """What reads screens is not installed, or cannot be used."""
+
+    kind = Kind.NOT_SUPPORTED

@@ -1,4 +1,4 @@
-"""`eval retrieval` and `eval results`: how good the product is on labelled files."""
+"""`eval retrieval`, `eval results` and `eval screens`: how good the product is on labelled files."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from typing import Any
 import click
 
 from anyact_server.catalog import Site
-from anyact_server.evaluation import results, retrieval
-from anyact_server.grounding import Grounder, open_store
+from anyact_server.evaluation import results, retrieval, screens
+from anyact_server.grounding import Grounder, estimate, open_store
+from anyact_server.grounding.screen import ScreenReader, decode_picture, render_screen
 from anyact_server.retrieval import VectorStore
 from anyact_server.settings import Settings
 from anyact_server.telemetry import SystemClock
 from anyact_server.types import Json
 
 from .common import site_options
+from .options import Options, shared_options
 from .output import DONE, note, progress, show_json, table
 
 
 @click.group(name="eval")
 def evaluate() -> None:
-    """Measure retrieval and the reading of results on labelled files.
+    """Measure retrieval, the reading of results and of screens on labelled files.
 
     \b
     anyact eval retrieval --tools tools.jsonl --queries queries.jsonl
     anyact eval retrieval --tools tools.jsonl --queries queries.jsonl --compare off
     anyact eval results labelled.jsonl
+    anyact eval screens folder
     """
 
 
@@ -123,6 +126,50 @@ def results_(site: Site, as_json: bool, file: str, wrong: int) -> int:
     for one in misjudged:
         click.echo(f"{one.wrong}: {one.id} of {one.server}: labelled {one.kind}, taken for {one.kind_given}")
     return DONE
+
+
+@evaluate.command(name="screens")
+@click.argument("folder", type=click.Path(), metavar="DIR")
+@click.option(
+    "--engine",
+    type=click.Choice(["ppocr", "tesseract", "none"]),
+    help="What reads the text; the best that is installed when not given.",
+)
+@shared_options
+def screens_(options: Options, folder: str, engine: str | None) -> int:
+    """Measure how well words and elements are read off screens (NAME.png beside NAME.json), CPU time and tokens."""
+    as_json = options.as_json
+    reader = ScreenReader(engine or "")
+    reader.warm_up()
+    with progress("screens", 100, as_json=as_json) as bar:
+        report = screens.evaluate(
+            Path(folder).expanduser(),
+            lambda data, name: reader.read(decode_picture(data), name),
+            render_screen,
+            estimate,
+            lambda done, total, name: bar.at(100 * done // max(total, 1), name),
+        )
+    value = report.as_json()
+    if as_json:
+        show_json(value)
+        return DONE
+    _show_screens(value)
+    return DONE
+
+
+def _show_screens(report: Mapping[str, Any]) -> None:
+    names = [name for name in screens.MEASURES if name != "char_accuracy"]
+    families = report["families"]
+    rows = [[name, *(_figure(part[name]) for part in (report, *families.values()))] for name in names]
+    for script in report["char_accuracy"]:
+        shares = [part["char_accuracy"].get(script) for part in (report, *families.values())]
+        rows.append([f"characters, {script}", *map(_figure, shares)])
+    table(["MEASURE", "ALL", *(name.upper() for name in families)], rows)
+    note(f"{report['screens']} screens, text read by {report['engine']}, at most {report['peak_mb']} MB resident")
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else _number(value)
 
 
 COMMANDS = {"eval": evaluate}

@@ -29,7 +29,7 @@ COMMANDS = {
     "manifest": ("manifest", "Known servers: list, pull, check and compare."),
     "index": ("index", "Build, inspect and verify an index folder."),
     "token": ("token", "Create, list and revoke bearer tokens."),
-    "eval": ("evaluate", "Measure retrieval and the reading of results on labelled files."),
+    "eval": ("evaluate", "Measure retrieval, and the reading of results and screens, on labelled files."),
     "completion": ("completion", "Print the shell completion script."),
 }
 """Command → (file that holds it, its line in `anyact --help`)."""

@@ -6,6 +6,6 @@ two reports; means come with 95 % intervals.
 This room does not know how the files were made, and it prints nothing.
 """
 
-from . import results, retrieval
+from . import results, retrieval, screens
 
-__all__ = ["results", "retrieval"]
+__all__ = ["results", "retrieval", "screens"]

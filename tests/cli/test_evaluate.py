@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.grounding.screen.kit import Page
+
 from .kit import Shell
 from .test_index import TOOLS
 
@@ -91,3 +93,19 @@ def test_the_reading_of_results_is_measured(shell: Shell, tmp_path: Path) -> Non
     assert "missed: 3 of s" in shown.out
     assert "wrong" not in shell("eval", "results", file, "--json").json
     assert shell("eval", "results", "/no/such").code == 2
+
+
+def test_the_reading_of_screens_is_measured(shell: Shell, tmp_path: Path) -> None:
+    """Per family beside the whole; with `--json` as one document."""
+    page = Page().write(40, 40, "Save the document", 18)
+    (tmp_path / "one.png").write_bytes(page.png)
+    words = [{"text": text, "bbox": list(box)} for text, box in page.words]
+    truth = {"page": "form", "viewport": [640, 320], "words": words, "elements": []}
+    (tmp_path / "one.json").write_text(json.dumps(truth), encoding="utf-8")
+    report = shell("eval", "screens", str(tmp_path), "--json").json
+    assert report["word_recall"] == report["word_precision"] == report["families"]["form"]["word_recall"] == 1
+    shown = shell("eval", "screens", str(tmp_path), "--engine", "ppocr")
+    assert shown.out.splitlines()[0].split() == ["MEASURE", "ALL", "FORM"]
+    assert "word_recall" in shown.out and "characters, latin" in shown.out
+    assert "1 screens, text read by ppocr" in shown.err
+    assert shell("eval", "screens", str(tmp_path / "none")).code == 2
