@@ -32,12 +32,21 @@ class Options:
 
 def options(name: str, words: str, arguments: Sequence[str] | None = None) -> Options:
     """Read the command line of a bench."""
-    parser = argparse.ArgumentParser(prog=f"scripts/bench {name}", description=words)
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions: shows that it runs, proves nothing")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("--data", type=Path, help="folder with data sets that are not part of the repository")
-    parser.add_argument("--no-keep", action="store_true", help="do not write benchmarks/results")
-    chosen = parser.parse_args(arguments)
+    return common(parser(name, words).parse_args(arguments))
+
+
+def parser(name: str, words: str) -> argparse.ArgumentParser:
+    """The command line of a bench, to which it may add options of its own."""
+    made = argparse.ArgumentParser(prog=f"scripts/bench {name}", description=words)
+    made.add_argument("--quick", action="store_true", help="fewer repetitions: shows that it runs, proves nothing")
+    made.add_argument("--json", action="store_true", help="print one JSON document")
+    made.add_argument("--data", type=Path, help="folder with data sets that are not part of the repository")
+    made.add_argument("--no-keep", action="store_true", help="do not write benchmarks/results")
+    return made
+
+
+def common(chosen: argparse.Namespace) -> Options:
+    """The options that every bench takes, of a command line that was read."""
     return Options(chosen.quick, chosen.json, chosen.data, not chosen.no_keep and not chosen.quick)
 
 
@@ -76,7 +85,7 @@ def environment(name: str, *packages: str) -> Path:
     if not ready.exists():
         say(f"installing {' '.join(packages)} ...")
         uv = str(Path(sys.executable).with_name("uv"))
-        subprocess.run([uv, "venv", "--quiet", "--clear", str(folder)], check=True)
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True)
         python = str(folder / "bin" / "python")
         subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *packages], check=True)
         ready.touch()

@@ -18,7 +18,7 @@ from .repair_refs import DEEPEST, has_references, without_references
 from .repair_root import flat_root
 from .repair_strict import strict
 
-FORM = 1
+FORM = 2
 """Grows whenever a repaired schema may come out otherwise than before: stored ones are then made anew."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NOTHING: JsonObject = {"type": "object", "properties": {}}

@@ -33,6 +33,8 @@ REMARKS = frozenset(
     ("title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment")
 )
 """Keywords that say something to readers and decide nothing."""
+KEYWORDS = ONE | SHUTTERS | MANY | MAPS | REMARKS | {"dependencies", "enum", "const"}
+"""Keywords that hold schemas, and those that may hold any data."""
 
 Each = Callable[[Json], dict[str, Any]]
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from anyact_server.types import Json, JsonObject
 
-from .repair_places import REMARKS, inside, mapped, merged
+from .repair_places import KEYWORDS, REMARKS, inside, mapped, merged
 
 DEEPEST = 60
 """Levels of a shown schema; below, anything goes."""
@@ -161,7 +161,8 @@ class _Resolving:
 
     def _inside(self, node: JsonObject) -> dict[str, Any]:
         gone = _DEFINITIONS if self._depth == 1 else {*_DEFINITIONS, "$id", "$schema"}
-        return mapped({key: value for key, value in node.items() if key not in gone and key not in _REFS}, self._node)
+        kept = {key: value for key, value in node.items() if key not in gone and key not in _REFS}
+        return mapped({key: value for key, value in kept.items() if not _is_storage(key, value)}, self._node)
 
     def _referring(self, node: JsonObject, reference: str) -> dict[str, Any]:
         beside = self._inside(node)
@@ -173,9 +174,9 @@ class _Resolving:
             return beside
         if self._depth == 1:
             return beside if pointer in ("", *self._open) else self._inlined(pointer, target, beside)
-        if pointer == "":
+        if pointer == "" and self._schema.get("type") == "object":
             return {"$ref": "#", **beside}
-        if pointer in self._open or self._keep:
+        if pointer in ("", *self._open) or self._keep:  # The shown root takes objects alone; this one takes more.
             return {"$ref": f"#/$defs/{self._kept(pointer, target)}", **beside}
         return self._inlined(pointer, target, beside)
 
@@ -196,6 +197,12 @@ class _Resolving:
             self._defs[name] = {}
             self._waiting.append((name, pointer, target))
         return self._names[pointer]
+
+
+def _is_storage(key: str, value: Json) -> bool:
+    """Whether a member is no word of JSON Schema and holds references: readers that follow every `$ref` they meet would
+    find them loose."""
+    return key not in KEYWORDS and has_references(value)
 
 
 def _free_name(pointer: str, taken: JsonObject) -> str:

@@ -14,21 +14,34 @@ from anyact_server.types import JsonObject
 from .repair_places import distinct
 
 UNIONS = ("anyOf", "oneOf")
+DEFINED = "#/$defs/"
 MOST_WORDS = 400
 """Characters of the sentence about what goes together."""
 
 
-def flat_root(schema: JsonObject) -> dict[str, Any]:
-    """The schema with `type: object` and without `allOf`, `anyOf` and `oneOf` at its root."""
+def flat_root(
+    schema: JsonObject, known: JsonObject | None = None, opened: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """The schema with `type: object` and without `allOf`, `anyOf`, `oneOf` and `$ref` at its root.
+
+    Args:
+        schema: the root, or a part of it that stands on the same level.
+        known: the definitions of the document; those of the schema where it is the document.
+        opened: the definitions that this part was reached through: one that comes round again adds nothing.
+    """
+    known = schema.get("$defs", {}) if known is None else known
     shown = {"type": "object", **schema}
     shown["type"] = "object"
     parts = shown.pop("allOf", [])
+    name = shown.pop("$ref", "").removeprefix(DEFINED)
+    if name in known and name not in opened:
+        parts, opened = [*parts, known[name]], opened | {name}
     for part in parts:
-        shown = _both(shown, flat_root(part), among_others=len(parts) > 1 or "properties" in schema)
+        shown = _both(shown, flat_root(part, known, opened), among_others=len(parts) > 1 or "properties" in schema)
     for key in UNIONS:
         branches = shown.pop(key, None)
         if branches:
-            shown = _either(shown, [flat_root(branch) for branch in branches])
+            shown = _either(shown, [flat_root(branch, known, opened) for branch in branches])
     if not isinstance(shown.get("properties"), dict):
         shown["properties"] = {}
     return shown

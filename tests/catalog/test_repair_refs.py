@@ -130,3 +130,26 @@ def test_references_are_looked_for_everywhere() -> None:
     assert has_references({"a": [{"b": {"$ref": "#"}}]})
     assert has_references({"$defs": {}})
     assert not has_references({"a": [{"b": 1}], "c": "$ref"})
+
+
+def test_a_reference_to_a_root_that_takes_more_than_objects_takes_as_much() -> None:
+    """The shown root takes objects alone, so what it was before stands among the definitions."""
+    whole = {"additionalProperties": {"$ref": "#"}}
+    assert without_references(whole) == {
+        "additionalProperties": {"$ref": "#/$defs/definition"},
+        "$defs": {"definition": {"additionalProperties": {"$ref": "#/$defs/definition"}}},
+    }
+    assert without_references({"type": "object", **whole}) == {"type": "object", **whole}
+
+
+def test_references_in_members_that_are_no_words_of_the_language_go_with_them() -> None:
+    """What they hold was put in where it is used; examples and constants are data and stay."""
+    schema = {
+        "properties": {"a": {"$ref": "#/components/A"}, "b": {"const": {"$ref": "x"}, "x-source": {"$ref": "y"}}},
+        "components": {"A": {"type": "string"}, "B": {"$ref": "#/$defs/gone"}},
+        "x-note": {"kept": True},
+    }
+    assert without_references(schema) == {
+        "properties": {"a": {"type": "string"}, "b": {"const": {"$ref": "x"}}},
+        "x-note": {"kept": True},
+    }

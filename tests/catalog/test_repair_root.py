@@ -74,3 +74,15 @@ def test_a_long_sentence_is_cut() -> None:
     """Hundreds of branches do not fill the description."""
     flat = flat_root({"anyOf": [{"required": [f"name{n}"]} for n in range(200)]})
     assert len(flat["description"]) == MOST_WORDS
+
+
+def test_a_reference_at_the_root_is_opened_once_and_one_to_the_root_itself_goes() -> None:
+    """Also inside parts; a definition that comes round again adds nothing."""
+    node = {"properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next"], "allOf": [{"$ref": "#/$defs/node"}]}
+    flat = flat_root({"allOf": [{"$ref": "#/$defs/node"}, {"$ref": "#"}], "$defs": {"node": node}})
+    assert flat == {
+        "type": "object",
+        "properties": {"next": {"$ref": "#/$defs/node"}},
+        "required": ["next"],
+        "$defs": {"node": node},
+    }
