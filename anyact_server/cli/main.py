@@ -20,6 +20,7 @@ COMMANDS = {
     "describe": ("find", "Show actions in full."),
     "call": ("call", "Call one action and print the observation."),
     "run": ("call", "Run many calls with dependencies."),
+    "observe": ("observe", "Show any file, saved result or handle as an observation."),
     "servers": ("servers", "Show the state of every server."),
     "doctor": ("doctor", "Tell what is wrong with each server, and the cure."),
     "add": ("configure", "Add a server: a known name, a package, a command, a URL or a file."),

@@ -39,6 +39,11 @@ def observation_id(handle: str) -> str:
     return handle[:20]
 
 
+def is_handle(text: str) -> bool:
+    """Whether a text has the form of a handle."""
+    return len(text) < 100 and _ID.fullmatch(text.strip()) is not None
+
+
 def split_handle(handle: str) -> tuple[str, str | None]:
     """A handle as (stored result, name of its part).
 
@@ -167,12 +172,21 @@ class ArtifactStore:
             return sum(entry.size for entry in self._known().values())
 
     def _found(self, base: str, name: str) -> tuple[Stored, str]:
-        entry = self._known().get(name)
+        entry = self._known().get(name) or self._found_late(name)
         if entry is None or entry.expires_at <= self._clock.now():
             if entry is not None:
                 self._forget(name)
             raise _unknown(base)
         return self._load(base, name)
+
+    def _found_late(self, name: str) -> _Entry | None:
+        """A result that another process of the same home has kept since."""
+        try:
+            facts = (self._folder / f"{name}{_SUFFIX}").stat()
+        except OSError:
+            return None
+        self._known()[name] = _Entry(facts.st_size, facts.st_mtime + self._keep_s)
+        return self._known()[name]
 
     def _load(self, base: str, name: str) -> tuple[Stored, str]:
         if self._last is not None and self._last[0] == name:

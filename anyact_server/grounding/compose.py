@@ -10,7 +10,11 @@ from anyact_server.types import EMPTY, Artifact, Elision, Json, JsonObject
 
 from .binaries import Code, may_hold_code, replace_codes
 from .blocks import Block, Content
-from .encoding import dumps, whole_surrogates
+from .condense import condense
+from .dialects import Dialect, json_list
+from .documents import text_of, why_unread
+from .encoding import compact, dumps, whole_surrogates
+from .legible import page_text, xml_data
 from .media import MOST_SOUND_BYTES, Picture, decode, describe_sound, fit_picture, sniff
 from .parts import ALL_TEXTS, mirrored, parse_json, unwrapped, without_codes
 from .structured import fit
@@ -60,18 +64,22 @@ class _Piece:
     pointer: str
     label: str = ""
     priority: float = 0.5
+    mime: str = ""
+    derived: bool = False
+    """The text was made from the original, so that places in it are no places in the original."""
 
 
-def compose(content: Content, budget: int, handle: str) -> Body:
+def compose(content: Content, budget: int, handle: str, dialect: Dialect = "lines") -> Body:
     """Turn content into the body of an observation.
 
     Args:
         content: the result, read.
         budget: tokens for the whole body, pictures included.
         handle: under which the original will be kept if anything is not shown as it was sent.
+        dialect: how values are written; in `json` the text of the body is JSON, or empty.
     """
     body = Body(data=content.structured if content.has_structured else None)
-    composer = _Composer(body, budget, handle)
+    composer = _Composer(body, budget, handle, dialect)
     pieces = composer.pieces(content)
     body.notes.extend(content.faults)
     body.empty = not body.blocks and all(_nothing(piece.value) for piece in pieces) and not composer.lines
@@ -90,8 +98,9 @@ def _nothing(value: Json) -> bool:
 class _Composer:
     """Collects the parts of one body."""
 
-    def __init__(self, body: Body, budget: int, handle: str) -> None:
+    def __init__(self, body: Body, budget: int, handle: str, dialect: Dialect) -> None:
         self._body = body
+        self._dialect = dialect
         self._budget = budget
         self._handle = handle
         self._codes: dict[tuple[str, int], str] = {}
@@ -125,7 +134,7 @@ class _Composer:
             elif block.kind == "unknown":
                 found.append(self._unknown(block, index))
             else:
-                self._other(block, index)
+                found.extend(self._other(block, index))
         if joined and not skip_texts:
             text = "\n".join(block.text for block in texts)
             body.notes.append(f"{len(texts):,} text blocks, shown as one text")
@@ -170,7 +179,24 @@ class _Composer:
                 self._data_from = block.pointer
             self._coded = self._coded or may_hold_code(block.text.encode("utf-8", "surrogatepass"))
             return _Piece("json", value, len(block.text), cost, part, block.pointer, label, priority)
-        return _Piece("text", block.text, len(block.text), cost, part, block.pointer, label, priority)
+        page = page_text(block.text, block.mime, cost)
+        if page is not None:
+            return self._page_piece(block, page, part, label, priority)
+        return _Piece("text", block.text, len(block.text), cost, part, block.pointer, label, priority, block.mime)
+
+    def _page_piece(self, block: Block, page: str, part: str, label: str, priority: float) -> _Piece:
+        """A page of HTML as the markdown that stands for it; the page itself is kept."""
+        if part:
+            self._keep(part, block.pointer, "text/html", len(block.text), block.title)
+        self._body.altered = True
+        told = (
+            f"[HTML of {len(block.text):,} characters, shown as markdown; as it was sent: {self._name(part)}, view raw]"
+        )
+        label = f"{label}\n{told}" if label else told
+        cost = estimate(page)
+        return _Piece(
+            "text", page, len(page), cost, part, block.pointer, label, priority, "text/markdown", derived=True
+        )
 
     def _hide_from_model(self, block: Block, index: int) -> None:
         """A block that is for the person alone: kept, named, not shown."""
@@ -179,13 +205,14 @@ class _Composer:
         self._keep(name, block.pointer, block.mime or "text/plain", len(block.text), block.title, binary=binary)
         self._body.elided.append(Elision(block.pointer, "block for the person alone", 1, self._name(name)))
 
-    def _other(self, block: Block, index: int) -> None:
+    def _other(self, block: Block, index: int) -> list[_Piece]:
         if block.kind == "image":
             self._picture(block, index)
         elif block.kind in ("audio", "blob"):
-            self._binary(block, index)
+            return self._binary(block, index)
         elif block.kind == "link":
             self._link(block)
+        return []
 
     def _picture(self, block: Block, index: int) -> None:
         data = decode(block.text)
@@ -222,15 +249,16 @@ class _Composer:
         elif block.mime and block.mime != made.mime:
             body.notes.append(f"a picture declared as {block.mime[:40]} is {made.mime}")
 
-    def _binary(self, block: Block, index: int) -> None:
+    def _binary(self, block: Block, index: int) -> list[_Piece]:
+        """A sound or another binary; gives the text that it holds, where it holds one that can be read."""
         data = decode(block.text)
         if data is None:
             self._unreadable(block, index, f"the data of the {block.kind} is no base64")
-            return
+            return []
         mime = sniff(data[:300]) or block.mime or "application/octet-stream"
         if mime.startswith("image/"):
             self._picture(block, index)
-            return
+            return []
         name = f"c{index}"
         self._body.raw += len(block.text) * 2 // 3
         sound = block.kind == "audio"
@@ -241,10 +269,19 @@ class _Composer:
         if sound and 0 < len(data) <= MOST_SOUND_BYTES:
             self._body.blocks.append({"type": "audio", "data": block.text, "mimeType": block.mime or mime})
             self.lines.append(f"[sound{where}: {about}]")
-            return
+            return []
         self._keep(name, block.pointer, mime, len(data), block.title, binary=True, uri=block.uri)
+        text = None if sound else text_of(data, mime)
+        if text is not None:
+            label = f"[{'file' if where else 'binary'}{where}: {about}; as it was sent: {self._name(name)}, view raw]"
+            priority = 0.5 if block.priority is None else block.priority
+            return [_Piece("text", text, len(text), estimate(text), name, block.pointer, label, priority, mime, True)]
         self._gap(block.pointer, "bytes", len(data), name)
-        self.lines.append(f"[{'sound' if sound else 'binary'}{where}: {about}; {self._name(name)}]")
+        cure = why_unread(mime)
+        self.lines.append(
+            f"[{'sound' if sound else 'binary'}{where}: {about}{f'; {cure}' if cure else ''}; {self._name(name)}]"
+        )
+        return []
 
     def _unreadable(self, block: Block, index: int, why: str) -> None:
         name = f"c{index}"
@@ -333,17 +370,29 @@ class _Composer:
         left = max(self._budget - body.media_tokens - estimate(lines), self._budget // 4)
         shares = _shares(pieces, left)
         shown = [self._piece(piece, share) for piece, share in zip(pieces, shares, strict=True)]
-        text = "\n".join(part for part in [*shown, lines] if part)
-        body.text = shorten(text, (left + estimate(lines)) * 3 // 2 + 60, f"rest: {self._handle}, view raw").text
+        body.text = self._joined([*shown, lines], (left + estimate(lines)) * 3 // 2 + 60)
         body.artifacts = [
             artifact
             for artifact in body.artifacts
             if artifact.note == "link" or artifact.handle.rpartition(".")[2][:1] != "x" or artifact.handle in body.text
         ]
 
+    def _joined(self, parts: Sequence[str], most: int) -> str:
+        """The parts as one text, in `json` as one JSON text; what is still too long (it never should be) is cut."""
+        as_json = self._dialect == "json"
+        told = [part for part in parts if part]
+        if as_json:
+            told[:] = [part for part in parts[:-1] if part] + [compact(part) for part in parts[-1:] if part]
+        text = json_list(told) if as_json else "\n".join(told)
+        fitting = shorten(text, most, f"rest: {self._handle}, view raw")
+        return compact(fitting.text) if as_json and fitting.characters else fitting.text
+
     def _piece(self, piece: _Piece, share: int) -> str:
         shown = self._json(piece, share) if piece.form == "json" else self._text(piece, share)
-        return f"{piece.label}\n{shown}" if piece.label else shown
+        if self._dialect != "json":
+            return f"{piece.label}\n{shown}" if piece.label else shown
+        shown = shown if piece.form == "json" else compact(shown)
+        return f'{{"from":{compact(piece.label)},"value":{shown}}}' if piece.label else shown
 
     def _json(self, piece: _Piece, share: int) -> str:
         structured = not piece.pointer.endswith("/text")
@@ -355,7 +404,7 @@ class _Composer:
                 else self._code(piece.pointer, pointer, code)
             )
 
-        preview = fit(piece.value, share, piece.size, name)
+        preview = fit(piece.value, share, piece.size, name, self._dialect)
         if preview.gaps and piece.part:
             self._keep(piece.part, piece.pointer, "application/json", piece.size)
         for gap in preview.gaps[:200]:
@@ -364,16 +413,35 @@ class _Composer:
 
     def _text(self, piece: _Piece, share: int) -> str:
         raw: str = piece.value
-        shown = shorten(raw, share, f"rest: {self._name(piece.part)}", lambda part: self._polished(part, piece, raw))
+        if piece.cost > share and not piece.derived:
+            value = xml_data(raw, piece.mime)
+            if value is not None:
+                return self._xml(piece, value, share)
+        rest = f"rest: {self._name(piece.part)}"
+        shown = condense(raw, share, rest, piece.mime, lambda part: self._polished(part, piece, raw))
         if shown.characters:
-            if piece.part:
+            if piece.part and piece.part not in self._body.parts:
                 self._keep(piece.part, piece.pointer, "text/plain", len(raw))
             self._gap(piece.pointer, "characters", shown.characters, piece.part)
         return shown.text
 
+    def _xml(self, piece: _Piece, value: Json, share: int) -> str:
+        """A document of XML over its share, as the data that it is; places are those of that data."""
+        if piece.part:
+            self._keep(piece.part, piece.pointer, "application/xml", piece.size)
+        where = self._name(piece.part)
+        told = f"[XML of {piece.size:,} characters, shown as data; as it was sent: {where}, view page or raw]\n"
+        preview = fit(value, share - 40, piece.size, lambda pointer, code: _coded(code, pointer))
+        for gap in preview.gaps[:200]:
+            self._gap(gap.pointer, gap.what, gap.count, piece.part)
+        self._body.altered = True
+        return told + preview.text
+
     def _polished(self, part: str, piece: _Piece, raw: str) -> str:
         """A part of a text, its start or its end, with codes named and cleaned."""
         body = self._body
+        if piece.derived:
+            return clean(replace_codes(part, lambda code: _coded(code, self._name(piece.part)))).text
         offset = 0 if len(part) == len(raw) or raw.startswith(part[:200]) else len(raw) - len(part)
 
         def name(code: Code) -> str:
@@ -383,6 +451,10 @@ class _Composer:
         body.notes.extend(note for note in cleaned.removed if note not in body.notes)
         body.altered = body.altered or bool(cleaned.removed)
         return cleaned.text
+
+
+def _coded(code: Code, where: str) -> str:
+    return f"[{code.mime or 'encoded data'}, {code.size:,} characters: {where or '/'}]"
 
 
 def _shares(pieces: Sequence[_Piece], budget: int) -> list[int]:

@@ -28,6 +28,7 @@ from anyact_server.types import (
 from .artifacts import ArtifactStore, new_handle, observation_id
 from .blocks import Content, is_flagged, read_content
 from .compose import Body, compose
+from .dialects import Dialect, json_document
 from .encoding import dumps, loads
 from .judging import judge_content, judge_exception
 from .parts import main_value, part_value
@@ -91,6 +92,7 @@ class Grounder:
         principal: Principal,
         budget: int | None = None,
         seconds: float = 0.0,
+        dialect: Dialect = "lines",
     ) -> Observation:
         """Ground a result: repair it, render it within the budget, keep the original where anything was not shown.
 
@@ -101,11 +103,12 @@ class Grounder:
             principal: who may read the rest.
             budget: tokens; the setting when None, at least 100.
             seconds: how long the call took.
+            dialect: how the text is written.
         """
         budget = max(_LEAST, budget if budget is not None else self._budget)
         content = read_content(result)
         handle = new_handle()
-        body = compose(content, max(_LEAST // 2, budget - min(_HEAD_TOKENS, budget // 3)), handle)
+        body = compose(content, max(_LEAST // 2, budget - min(_HEAD_TOKENS, budget // 3)), handle, dialect)
         self._add_notes(body, content, verdict, action)
         kept = self._keep(body, handle, result, principal, action)
         failed = verdict.kind not in SUCCESSES
@@ -132,7 +135,8 @@ class Grounder:
             notes=tuple(MASK.mask(note) for note in body.notes),
         )
         # What a server sent as a success is the user's own data: it is shown as it came, and our words are masked.
-        text = written(observation, body.text if error is None else MASK.mask(body.text))
+        shown = body.text if error is None else MASK.mask(body.text)
+        text = json_document(observation, shown) if dialect == "json" else written(observation, shown)
         tokens = TokenCount(estimate(text) + body.media_tokens, max(body.raw, 1), budget)
         return replace(observation, text=text, tokens=tokens)
 

@@ -47,6 +47,8 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"%PDF-", 0, "application/pdf"),
     (b"PK\x03\x04", 0, "application/zip"),
     (b"\x1f\x8b", 0, "application/gzip"),
+    (b"BZh", 0, "application/x-bzip2"),
+    (b"\xfd7zXZ\x00", 0, "application/x-xz"),
     (b"ustar", 257, "application/x-tar"),
     (b"7z\xbc\xaf'\x1c", 0, "application/x-7z-compressed"),
     (b"SQLite format 3\x00", 0, "application/vnd.sqlite3"),

@@ -13,7 +13,9 @@ from anyact_server.errors import UsageError
 from anyact_server.types import Elision, Json, JsonObject, ReadRequest
 
 from .binaries import Code, is_code, replace_codes
+from .documents import ARCHIVES, member_of, text_of
 from .encoding import compact, dumps
+from .legible import data_of, page_text
 from .media import decode, fit_picture, size_of, sniff
 from .parts import escape, select
 from .structured import encode, fit
@@ -65,7 +67,20 @@ def read_view(value: Json | bytes, request: ReadRequest, budget: int, *, mime: s
         value = value if data is None else data
     if isinstance(value, bytes):
         return _binary(value, request, budget, mime)
+    if isinstance(value, str) and request.view in ("page", "head", "tail", "grep"):
+        return _legible(value, request, budget, mime)
     return _VIEWS[request.view](value, request, budget)
+
+
+def _legible(text: str, request: ReadRequest, budget: int, mime: str) -> View:
+    """A text; a page of HTML as the markdown that an observation shows, its source where only that has the find."""
+    view = _VIEWS[request.view]
+    page = page_text(text, mime, len(text) // 3)
+    if page is None:
+        return view(text, request, budget)
+    if request.view == "grep" and all(matcher(request.query)(line) is None for line in page.split("\n")):
+        return view(text, request, budget)
+    return view(page, request, budget)
 
 
 # --- pages
@@ -187,7 +202,9 @@ def _tail(value: Json, request: ReadRequest, budget: int) -> View:
 
 def _jsonpath(value: Json, request: ReadRequest, budget: int) -> View:
     if isinstance(value, str) and request.query not in (None, "", "$", "/"):
-        raise UsageError("the view jsonpath needs JSON; this is text", hint="Use the views page or grep.")
+        value = data_of(value)
+        if value is None:
+            raise UsageError("the view jsonpath needs data; this is text", hint="Use the views page or grep.")
     found = select(value, request.query or "$")
     plain = ReadRequest(request.handle, "page", None, request.offset, request.limit)
     return read_view(found, plain, budget)
@@ -322,11 +339,10 @@ def _binary(data: bytes, request: ReadRequest, budget: int, mime: str) -> View:
         return _bytes(data, request, mime)
     if mime.startswith("image/") and size_of(data) is not None:
         return _picture(data, request)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        text = ""
-    if text and "\x00" not in text:
+    if request.view == "page" and request.query and mime in ARCHIVES:
+        return _member(data, request, budget, mime)
+    text = text_of(data, mime)
+    if text is not None:
         return read_view(text, request, budget)
     if request.view == "region":
         raise UsageError(f"the view region needs a picture; this is {mime}")
@@ -334,6 +350,18 @@ def _binary(data: bytes, request: ReadRequest, budget: int, mime: str) -> View:
     return View(
         f"[{mime}, {len(data):,} bytes; view raw gives them]\nfirst bytes: {dump}", f"{mime}, {len(data):,} bytes"
     )
+
+
+def _member(data: bytes, request: ReadRequest, budget: int, mime: str) -> View:
+    """One file of an archive, named by the query."""
+    inside = member_of(data, mime, request.query or "")
+    if inside is None:
+        raise UsageError(
+            f"the archive has no file {(request.query or '')[:120]!r} that can be read",
+            hint="Without a query the view page lists what is in it.",
+        )
+    plain = ReadRequest(request.handle, "page", None, request.offset, request.limit)
+    return _binary(inside, plain, budget, "")
 
 
 def _picture(data: bytes, request: ReadRequest) -> View:

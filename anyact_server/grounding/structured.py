@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ import orjson
 from anyact_server.types import Json
 
 from .binaries import LONGEST, Code, ends, replace_codes
+from .dialects import Dialect, markdown_value
 from .encoding import dumps
 from .parts import escape
 from .tokens import estimate
@@ -70,7 +72,7 @@ def encode(value: Json) -> str:
     return value if isinstance(value, str) else _node(value, "")
 
 
-def fit(value: Json, budget: int, size: int, name: Name) -> Preview:
+def fit(value: Json, budget: int, size: int, name: Name, dialect: Dialect = "lines") -> Preview:
     """The value within a budget.
 
     Args:
@@ -78,15 +80,16 @@ def fit(value: Json, budget: int, size: int, name: Name) -> Preview:
         budget: tokens.
         size: bytes of the value as compact JSON; saves encoding what cannot fit.
         name: names the long codes in its strings, which are never shown.
+        dialect: how it is written; in `json` a gap is a string or a key that begins with `…`.
     """
     limit = budget * 8
     if size <= limit or size < 2000:
-        whole = _try(value, _WHOLE, name, max(limit, 2000) * 2)
+        whole = _try(value, _WHOLE, name, max(limit, 2000) * 2, dialect)
         if whole is not None and (len(whole.text) <= budget or estimate(whole.text) <= budget):
             return whole
     best, low, high, step = None, 0, len(_STEPS), _FIRST
     while low < high:
-        preview = _try(value, _STEPS[step], name, limit)
+        preview = _try(value, _STEPS[step], name, limit, dialect)
         tokens = estimate(preview.text) if preview is not None else budget + 1
         if preview is None or tokens > budget:
             high = step
@@ -97,13 +100,24 @@ def fit(value: Json, budget: int, size: int, name: Name) -> Preview:
             return preview
         step = min(high - 1, max(low, _step_for(_STEPS[step][0] * budget * 0.97 / max(1, tokens))))
     if best is None:
-        return _try(value, _STEPS[0], name, 1 << 60) or Preview("")
+        return _shallow(value, budget, name, dialect)
     if low < len(_STEPS):
         for mixed in ((_STEPS[low][0], _STEPS[low - 1][1]), (_STEPS[low - 1][0], _STEPS[low][1])):
-            preview = _try(value, mixed, name, limit)
+            preview = _try(value, mixed, name, limit, dialect)
             if preview is not None and len(preview.text) > len(best.text) and estimate(preview.text) <= budget:
                 best = preview
     return best
+
+
+def _shallow(value: Json, budget: int, name: Name, dialect: Dialect) -> Preview:
+    """A value that is too wide and deep for any step: as many levels of it as fit, at least the first."""
+    preview = Preview("")
+    for deepest in (8, 6, 5, 4, 3, 2, 1):
+        found = _try(value, _STEPS[0], name, 1 << 60, dialect, deepest)
+        preview = found or preview
+        if found is not None and len(found.text) <= budget * 8 and estimate(found.text) <= budget:
+            break
+    return preview
 
 
 def _step_for(items: float) -> int:
@@ -153,26 +167,36 @@ class _TooMuch(Exception):
     """A preview has become longer than it may be."""
 
 
-def _try(value: Json, step: tuple[int, int], name: Name, limit: int) -> Preview | None:
+def _try(
+    value: Json, step: tuple[int, int], name: Name, limit: int, dialect: Dialect, deepest: int = 40
+) -> Preview | None:
     """A preview at a step; None where it would have more than `limit` characters."""
-    pruner = _Pruner(step[0], step[1], name, limit)
+    pruner = _Pruner(step[0], step[1], name, limit, deepest)
     try:
         pruned = pruner.prune(value, "", 0)
     except _TooMuch:
         return None
-    text = encode(str(pruned) if isinstance(pruned, Cut) else pruned)
+    text = _WRITERS[dialect](str(pruned) if isinstance(pruned, Cut) else pruned)
     return Preview(text, tuple(pruner.gaps)) if len(text) <= limit or step is _WHOLE else None
+
+
+def _written(value: Json) -> str:
+    return _json(value)
+
+
+_WRITERS: Mapping[Dialect, Callable[[Json], str]] = {"lines": encode, "json": _written, "markdown": markdown_value}
 
 
 class _Pruner:
     """Copies a value with long lists, objects and strings cut; `gaps` holds every cut, and it stands in the copy."""
 
-    def __init__(self, items: int, chars: int, name: Name, limit: int) -> None:
+    def __init__(self, items: int, chars: int, name: Name, limit: int, deepest: int) -> None:
         self._left = limit
         self._items = items
         self._keys = max(12, items * 2)
         self._chars = chars
         self._name = name
+        self._deepest = deepest
         self.gaps: list[Gap] = []
 
     def prune(self, value: Json, pointer: str, depth: int) -> Json:
@@ -184,9 +208,11 @@ class _Pruner:
             return text
         self._left -= 3
         if isinstance(value, Mapping):
-            return self._whole(value, "keys", pointer) if depth >= _DEEPEST else self._object(value, pointer, depth)
+            return (
+                self._whole(value, "keys", pointer) if depth >= self._deepest else self._object(value, pointer, depth)
+            )
         if isinstance(value, Sequence):
-            return self._whole(value, "items", pointer) if depth >= _DEEPEST else self._list(value, pointer, depth)
+            return self._whole(value, "items", pointer) if depth >= self._deepest else self._list(value, pointer, depth)
         return value
 
     def _cut(self, pointer: str, what: str, count: int, words: str | None = None) -> Cut:
@@ -195,7 +221,15 @@ class _Pruner:
         return Cut(gap, words)
 
     def _whole(self, value: Mapping[str, Any] | Sequence[Any], what: str, pointer: str) -> Json:
-        return self._cut(pointer, what, len(value)) if value else value
+        """An object or a list below the last level, as its size and, of an object, its first keys."""
+        if not value:
+            return value
+        words = None
+        if isinstance(value, Mapping):
+            names = ", ".join(str(key)[:_SHORT] for key in islice(value, _NAMED))
+            more = ", …" if len(value) > _NAMED else ""
+            words = f"… {len(value):,} more keys ({names}{more}): {pointer or '/'}"
+        return self._cut(pointer, what, len(value), words)
 
     def _text(self, value: str, pointer: str) -> Json:
         if len(value) > LONGEST:
@@ -240,8 +274,8 @@ class _Pruner:
 
 
 _SCALARS = frozenset({int, float, bool, type(None)})
-_DEEPEST = 40
 _SHORT = 24
+_NAMED = 5
 _LOOKED_AT = 200_000
 """Characters of one string that are searched for codes."""
 

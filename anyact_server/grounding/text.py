@@ -84,6 +84,12 @@ def shorten(text: str, budget: int, where: str, polish: Callable[[str], str] | N
     return shown
 
 
+def cut(text: str, room: int, where: str) -> Shortened:
+    """Head, findings and tail of a text in about `room` characters, unpolished."""
+    head, tail = (text, "") if len(text) <= _WHOLE else ends(text, _HEAD, _TAIL)
+    return _cut(text, head, tail, room, where)
+
+
 _WHOLE = 100_000
 """Characters of a text that is polished whole."""
 _HEAD = 120_000

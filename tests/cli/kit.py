@@ -71,7 +71,7 @@ class Shell:
     def __call__(self, *words: str, stdin: str = "") -> Ended:
         """Run a command to its end."""
         out, err, before = io.StringIO(), io.StringIO(), sys.stdin
-        sys.stdin = io.StringIO(stdin)
+        sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 main(words)
