@@ -33,7 +33,7 @@ from anyact_server.telemetry import logger
 from anyact_server.types import Action, Hints, plain
 
 from . import dense
-from .names import Names
+from .names import SHORTEST_SLIP, Names
 from .segments import Segment
 from .sparse import LENGTH, SATURATION, WEIGHTS, Postings
 from .state import State, assemble
@@ -79,7 +79,7 @@ class Info:
 
 def form() -> str:
     """A digest of everything that decides how a text becomes postings, besides the code itself."""
-    return sha256(repr((SCHEMA, SATURATION, WEIGHTS, LENGTH)).encode()).hexdigest()[:16]
+    return sha256(repr((SCHEMA, SATURATION, WEIGHTS, LENGTH, SHORTEST_SLIP)).encode()).hexdigest()[:16]
 
 
 def info(folder: Path) -> Info:

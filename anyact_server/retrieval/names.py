@@ -21,12 +21,15 @@ Hashes = NDArray[np.uint64]
 Ints = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 
-SHORTEST_SLIP = 5
-"""Letters of the shortest spelling that may hold a slip: `list` must not find `last`."""
+SHORTEST_SLIP = 2
+"""Letters of the shortest text that can be a name with a slip; see `SHORTEST_SURE`."""
+SHORTEST_SURE = 5
+"""Letters of the shortest name that is found with a slip in any text. A shorter one is found only where the text is no
+word that anybody uses: `list` must not be found by `last`, and must be by `lsit`."""
 LONGEST = 160
 """Letters of the longest text that can be a name."""
-CANDIDATES = 400
-"""Spellings that are compared letter by letter for one half, at most."""
+FEW = 32
+"""Spellings with one half up to which each is compared by itself; beyond, all of them at once."""
 _MENTION = re.compile(r"[A-Za-z0-9]+(?:[_./:-]+[A-Za-z0-9]+)+|[a-z0-9]+(?:[A-Z][a-z0-9]*)+")
 """A word inside a sentence that is written as names of actions are: with underscores, dots or humps."""
 
@@ -61,15 +64,39 @@ class Names:
         found = _equal(self.whole, self.whole_at, _hash(name))
         return list(dict.fromkeys(int(self.rows[at]) for at in found if self.spelling(at) == name))
 
-    def slipped(self, name: str) -> list[int]:
-        """Rows of the actions that have a compact spelling one slip away from this one."""
+    def slipped(self, name: str, shortest: int = SHORTEST_SURE) -> list[int]:
+        """Rows of the actions that have a compact spelling one slip away from this one, of so many letters at least."""
         rows: dict[int, None] = {}
-        for length in range(max(len(name) - 1, SHORTEST_SLIP), len(name) + 2):
+        for length in range(max(len(name) - 1, shortest), len(name) + 2):
             for half in _halves(name, length):
-                for at in _equal(self.halves, self.halves_at, _hash(half))[:CANDIDATES]:
+                for at in self._near(_equal(self.halves, self.halves_at, _hash(half)), name, length):
                     if int(self.rows[at]) not in rows and one_slip(self.spelling(at), name):
                         rows[int(self.rows[at])] = None
         return list(rows)
+
+    def _near(self, candidates: list[int], name: str, length: int) -> list[int]:
+        """Of many spellings of one length, those that share enough of their beginning and end with a name.
+
+        A server of thousands of actions whose names differ in a number has thousands of spellings with one half.
+        """
+        if len(candidates) <= FEW or not name.isascii():
+            return candidates
+        at = np.array(candidates)
+        starts = np.where(at > 0, self.ends[at - 1], 0)
+        plain = self.ends[at] - starts == length
+        others, at, starts = at[~plain], at[plain], starts[plain]
+        letters = self.letters[starts[:, None] + np.arange(length)]
+        given = np.frombuffer(name.encode(), np.uint8)
+        shared = min(length, len(given))
+        same = _run(letters[:, :shared] == given[:shared])
+        same += _run(letters[:, length - shared :][:, ::-1] == given[len(given) - shared :][::-1])
+        # two neighbours swapped leave two letters that are in neither run
+        return [*others.tolist(), *at[same >= shared - 2].tolist()]
+
+
+def _run(same: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many values of each row are true before the first that is not."""
+    return np.asarray(np.where(same.all(axis=1), same.shape[1], same.argmin(axis=1)), np.int64)
 
 
 def _hash(text: str) -> int:
@@ -88,7 +115,7 @@ def _halves(name: str, length: int) -> tuple[str, str]:
     The two letters in the middle belong to neither, so that two letters swapped across the middle leave both whole.
     """
     middle = length // 2
-    first, last = name[: middle - 1], name[len(name) - (length - middle - 1) :]
+    first, last = name[: middle - 1], name[max(len(name) - (length - middle - 1), 0) :]
     return f"{length}<{first}", f"{length}>{last}"
 
 
@@ -142,5 +169,5 @@ def spellings_of(query: str) -> tuple[str | None, tuple[str, ...]]:
     mentions = (compact(found) for found in _MENTION.findall(query[:2000]))
     return (
         whole if 0 < len(whole) <= LONGEST and len(query) <= 2 * LONGEST else None,
-        tuple(dict.fromkeys(name for name in mentions if name != whole and len(name) >= SHORTEST_SLIP)),
+        tuple(dict.fromkeys(name for name in mentions if name != whole and len(name) >= SHORTEST_SURE)),
     )

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from anyact_server.types import Action, Query
 
+from .names import SHORTEST_SLIP, SHORTEST_SURE
 from .segments import Segment
+from .short_words import SHORT_WORDS
 from .sparse import term_weights
+from .words import stem
 
 Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
@@ -138,10 +141,22 @@ class State:
         return [offset + row for offset, part in self._parts() for row in part.names.exact(name) if mask[offset + row]]
 
     def slipped(self, name: str, mask: Mask) -> list[int]:
-        """Rows of the actions that have a compact spelling one slip away."""
+        """Rows of the actions that have a compact spelling one slip away; a short one only for what is no word."""
+        shortest = SHORTEST_SURE if len(name) > SHORTEST_SURE or self._is_word(name) else SHORTEST_SLIP
         return [
-            offset + row for offset, part in self._parts() for row in part.names.slipped(name) if mask[offset + row]
+            offset + row
+            for offset, part in self._parts()
+            for row in part.names.slipped(name, shortest)
+            if mask[offset + row]
         ]
+
+    def _is_word(self, name: str) -> bool:
+        """Whether a short text is a word that people use, or that some action does."""
+        if name in SHORT_WORDS:
+            return True
+        if f"{name}e" in SHORT_WORDS:  # `fil` among the terms is what is left of `file`
+            return False
+        return any(term in part.postings.terms for part in self.segments for term in (name, stem(name)))
 
     def with_segment(self, segment: Segment, actions: Sequence[Action], removed: Iterable[str] = ()) -> State:
         """The state after adding a segment: its actions replace those with the same ids, `removed` ids go."""

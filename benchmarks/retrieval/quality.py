@@ -39,6 +39,12 @@ def folders(data: Path | None) -> Mapping[str, tuple[Path, Path]]:
     return found
 
 
+def named_tools(data: Path | None) -> Path:
+    """The file whose actions are asked for by name: those of real servers where they are there."""
+    sets = folders(data)
+    return sets.get("one_need", sets["small"])[0]
+
+
 def contenders(actions: Sequence[Action], encoder: Encoder, store: VectorStore) -> dict[str, Searcher]:
     """The product, its parts alone, and its rivals, all over the same actions and the same encoder."""
     own = Index(encoder, store=store)
