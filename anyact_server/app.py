@@ -64,13 +64,21 @@ class App:
     runs: Runs
     discovery: Discovery
 
-    def __init__(self, site: Site, *, clock: Clock | None = None, watching: bool = False) -> None:
+    def __init__(
+        self,
+        site: Site,
+        *,
+        clock: Clock | None = None,
+        watching: bool = False,
+        ledger: Callable[[Path, Clock], Ledger] = Ledger,
+    ) -> None:
         """Name an instance; nothing is opened yet.
 
         Args:
             site: where it lives and what it is told.
             clock: time.
             watching: read servers in the background and follow the configuration files, as a server does.
+            ledger: makes the ledger from its file and the clock; another one may believe differently.
         """
         self.site = site
         self.settings = site.settings
@@ -78,6 +86,7 @@ class App:
         self.rules = Rules(site.settings.allow, site.settings.deny)
         self._clock = clock or SystemClock()
         self._watching = watching
+        self._ledger = ledger
         self._stands = anyio.Event()
         self._indexing = anyio.Event()
         self._settled = anyio.Event()
@@ -183,7 +192,7 @@ class App:
         home, settings, clock, specs = self.site.make_home(), self.settings, self._clock, self.site.configs.specs
         self.catalog = Catalog(Store(home), specs)
         self.downstreams = Pool(specs, settings, clock=clock)
-        self.reliability = Ledger(home / "ledger.sqlite", clock)
+        self.reliability = self._ledger(home / "ledger.sqlite", clock)
         self.grounder = Grounder(open_store(home, settings, clock), settings, clock)
         self.searcher = Index(
             load(settings),

@@ -14,6 +14,8 @@ import pytest
 from anyact_server.app import App
 from anyact_server.catalog import Site
 from anyact_server.errors import ConfigError, StorageError, UnknownServer
+from anyact_server.interfaces import Clock
+from anyact_server.reliability import Ledger
 from anyact_server.telemetry import SystemClock
 from anyact_server.types import LOCAL, Query, ServerState
 from tests.servers import plain
@@ -151,3 +153,23 @@ async def test_the_caller_of_the_machine_answers_no_questions(home: Home) -> Non
     clock = SystemClock()
     assert clock.now() > 1e9
     assert clock.monotonic() <= clock.monotonic()
+
+
+async def test_another_ledger_may_stand_in_for_the_own(home: Home) -> None:
+    """What is made in its place, with its file and the clock, is what calls are recorded in."""
+    made: list[Ledger] = []
+
+    def ledger(path: Path | None, clock: Clock) -> Ledger:
+        made.append(Ledger(None, clock))
+        return made[-1]
+
+    async with plain.listening(plain.web(plain.build(), "auto")) as port:
+        home.configure(plain={"url": f"http://127.0.0.1:{port}/mcp"})
+        app = App(Site.find((), str(home.folder), {}, {}), ledger=ledger)
+        with anyio.fail_after(30):
+            async with app.running():
+                await app.ready()
+                await app.read_servers(["plain"])
+                assert not (await app.space.call("plain__add", {"a": 1, "b": 2}, app.caller())).is_error
+                assert made[0].estimate("plain__add", "plain").calls == 1
+    assert not (home.folder / "ledger.sqlite").exists()
