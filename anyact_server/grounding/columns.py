@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter, lt
 from typing import Any
 
 from anyact_server.types import Json
@@ -41,11 +42,35 @@ class Column:
 
 
 def columns_of(rows: Sequence[dict[str, Json]], most: int = 24) -> list[Column]:
-    """The columns of like objects, in the order of their first appearance among the first fifty."""
+    """The columns of like objects, in the order of their first appearance among the first fifty.
+
+    Small objects inside the rows are columns `a.b`, as in a table.
+    """
     names: dict[str, None] = {}
     for row in islice(rows, 50):
         names.update(dict.fromkeys(row))
-    return [column(name, [row.get(name, _ABSENT) for row in rows]) for name in islice(names, most)]
+    found: list[Column] = []
+    for name in islice(names, most):
+        values = _values(rows, name)
+        inner: dict[str, None] = {}
+        for value in islice(values, 20):
+            if isinstance(value, dict):
+                inner.update(dict.fromkeys(value))
+        if not inner:
+            found.append(column(str(name), values))
+            continue
+        for key in islice(inner, most - len(found)):
+            parts = [value.get(key, _ABSENT) if isinstance(value, dict) else _ABSENT for value in values]
+            found.append(column(f"{name}.{key}", parts))
+    return found
+
+
+def _values(rows: Sequence[dict[str, Json]], name: str) -> list[Any]:
+    """One value per row; quickly where every row has one."""
+    try:
+        return list(map(itemgetter(name), rows))
+    except KeyError:
+        return [row.get(name, _ABSENT) for row in rows]
 
 
 def column(name: str, values: Sequence[Any]) -> Column:
@@ -98,8 +123,7 @@ def _numbers(
     different = len(set(present))
     if different <= 6 < len(present):
         return _counted(present, values)[0], _counted(present, values)[1], ()
-    ordered = all(map(_rises, present, islice(present, 1, None)))
-    if ordered:
+    if all(map(lt, present, islice(present, 1, None))):
         return f"{_told(low)} to {_told(high)}, rising", (), ()
     places: tuple[int, ...] = (values.index(high), values.index(low))
     words = f"{_told(low)} (row {places[1]}) to {_told(high)} (row {places[0]})"
@@ -107,10 +131,6 @@ def _numbers(
         return f"{words}, all different", (), ()
     total = sum(present)
     return f"{words}, sum {_told(total)}, mean {_told(total / len(present))}", (), places
-
-
-def _rises(one: Any, other: Any) -> bool:
-    return bool(one < other)
 
 
 def _told(number: float) -> str:
@@ -136,9 +156,11 @@ def _texts(present: Sequence[Any], values: Sequence[Any]) -> tuple[str, tuple[in
         return _counted(present, values)
     if different == len(present):
         return "all different", ()
-    found = Counter(present).most_common(2)
-    most = f", most often {_value(found[0][0])} ({found[0][1]:,})" if found[0][1] > found[1][1] else ""
-    return f"{different:,} different{most}", ()
+    if different * 2 > len(present):
+        return f"{different:,} different", ()
+    counts = Counter(present)
+    most, count = max(counts.items(), key=itemgetter(1))
+    return f"{different:,} different, most often {_value(most)} ({count:,})", ()
 
 
 def _counted(present: Sequence[Any], values: Sequence[Any]) -> tuple[str, tuple[int, ...]]:
@@ -166,7 +188,7 @@ def told(columns: Sequence[Column], room: int) -> str:
     for one in columns:
         if not one.words:
             continue
-        part = f"{one.name}: {one.words}"
+        part = f"{one.name}: {one.words}" if one.name else one.words
         used += len(part) + 2
         if used > room:
             break

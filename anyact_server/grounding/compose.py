@@ -19,7 +19,7 @@ from .media import MOST_SOUND_BYTES, Picture, decode, describe_sound, fit_pictur
 from .parts import ALL_TEXTS, mirrored, parse_json, unwrapped, without_codes
 from .structured import fit
 from .text import clean, shorten
-from .tokens import estimate
+from .tokens import estimate, rough
 
 MOST_PIECES = 40
 """More text blocks than this are shown as one text."""
@@ -384,6 +384,8 @@ class _Composer:
         if as_json:
             told[:] = [part for part in parts[:-1] if part] + [compact(part) for part in parts[-1:] if part]
         text = json_list(told) if as_json else "\n".join(told)
+        if rough(text) <= most:
+            return text
         fitting = shorten(text, most, f"rest: {self._handle}, view raw")
         return compact(fitting.text) if as_json and fitting.characters else fitting.text
 

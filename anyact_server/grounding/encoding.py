@@ -15,7 +15,9 @@ DEPTH = 200
 """Deeper nesting than this is replaced by a short text, for reading alike and for keeping."""
 TOO_DEEP = "(nested too deeply to show)"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LONG_NUMBER = re.compile(r"\d{16}")
+_DIGITS = bytes(0x30 if 0x30 <= code <= 0x39 else 0x20 for code in range(256))
+_LONG_NUMBER = b"0" * 19
+"""As many digits make a number that the fast parser may round."""
 
 
 def dumps(value: Json) -> bytes:
@@ -42,12 +44,13 @@ def loads(text: str) -> Json:
     Raises:
         ValueError: the text is no JSON, or is nested too deeply.
     """
-    if _LONG_NUMBER.search(text):
+    data = text.encode("utf-8", "surrogatepass")
+    if data.translate(_DIGITS).find(_LONG_NUMBER) >= 0:
         try:
             return json.loads(text, parse_constant=_no_constant)
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
-    return orjson.loads(text.encode("utf-8", "surrogatepass") if not text.isascii() else text)
+    return orjson.loads(data)
 
 
 def whole_surrogates(text: str) -> str:

@@ -31,7 +31,7 @@ from .compose import Body, compose
 from .dialects import Dialect, json_document
 from .encoding import dumps, loads
 from .judging import judge_content, judge_exception
-from .parts import main_value, part_value
+from .parts import forget_parsed, main_value, part_value
 from .reading import View, difference, read_view
 from .render import HINTS, failure, footer, suspicion
 from .schemas import OutputSchemas
@@ -105,6 +105,21 @@ class Grounder:
             seconds: how long the call took.
             dialect: how the text is written.
         """
+        try:
+            return self._observed(result, verdict, action, principal, budget, seconds, dialect)
+        finally:
+            forget_parsed()
+
+    def _observed(
+        self,
+        result: JsonObject,
+        verdict: Verdict,
+        action: Action | None,
+        principal: Principal,
+        budget: int | None,
+        seconds: float,
+        dialect: Dialect,
+    ) -> Observation:
         budget = max(_LEAST, budget if budget is not None else self._budget)
         content = read_content(result)
         handle = new_handle()

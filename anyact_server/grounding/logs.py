@@ -28,7 +28,8 @@ _SPACES = re.compile(r"\s+")
 _KNOWN = {"WARNING": "WARN"}
 _ORDINARY = 4
 """Shapes of ordinary lines that are told with their count."""
-_SHAPED = 20_000
+_SHAPED = 4_000
+"""Lines whose shapes are counted; of a longer log evenly spaced ones, their counts multiplied."""
 
 
 def log_outline(text: str, where: str) -> Callable[[int], tuple[str, int]] | None:
@@ -45,6 +46,8 @@ def log_outline(text: str, where: str) -> Callable[[int], tuple[str, int]] | Non
     counts = ", ".join(f"{name} {count:,}" for name, count in levels.most_common())
     head = f"[log, {total}{f'; {counts}' if counts else ''}; {where}]"
 
+    about = "about " if len(lines) >= 2 * _SHAPED else ""
+
     def make(room: int) -> tuple[str, int]:
         left = room - len(head)
         folded = _folded(troubles)
@@ -60,7 +63,7 @@ def log_outline(text: str, where: str) -> Callable[[int], tuple[str, int]] | Non
         if found:
             share = "" if len(found) == len(folded) else f", {len(found)} of {len(folded)} kinds"
             parts += [f"[troubles, by line number{share}]", *found]
-        common = taken([f"{count:,} x {shape}" for shape, count in shapes], max(0, left - 40), 160)
+        common = taken([f"{about}{count:,} x {shape}" for shape, count in shapes], max(0, left - 40), 160)
         if common:
             parts += ["[most frequent other lines, # for what varies]", *common]
         if last:
@@ -95,10 +98,10 @@ def _shape(line: str) -> str:
 
 def _shapes(lines: Sequence[str], skip: set[int]) -> list[tuple[str, int]]:
     """The most frequent shapes of ordinary lines, where they recur."""
-    if len(lines) > _SHAPED:
-        return []
-    found = Counter(_shape(line) for at, line in enumerate(lines) if at not in skip and line.strip())
-    return [(shape, count) for shape, count in found.most_common(_ORDINARY) if count >= 3]
+    step = max(1, len(lines) // _SHAPED)
+    sample = islice(enumerate(lines), 0, None, step)
+    found = Counter(_shape(line) for at, line in sample if at not in skip and line.strip())
+    return [(shape, count * step) for shape, count in found.most_common(_ORDINARY) if count >= 3]
 
 
 def _folded(troubles: Sequence[tuple[int, str]]) -> list[tuple[int, str, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -20,6 +21,26 @@ ALL_TEXTS = "/content/*"
 
 def parse_json(text: str) -> Json | None:
     """The object or list that a text is, None when it is something else; lines of JSON objects become a list."""
+    if len(text) < _REMEMBERED:
+        return _parsed(text)
+    if getattr(_LAST, "text", None) is not text:
+        _LAST.value = _parsed(text)
+        _LAST.text = text
+    value: Json = _LAST.value
+    return value
+
+
+_REMEMBERED = 20_000
+"""Characters from which on the last text parsed is remembered by its thread: judging and composing both ask for it."""
+_LAST = threading.local()
+
+
+def forget_parsed() -> None:
+    """Let go of the text that this thread parsed last."""
+    _LAST.text = _LAST.value = None
+
+
+def _parsed(text: str) -> Json | None:
     bare = text.strip()
     if len(bare) < 2 or bare[0] + bare[-1] not in ("{}", "[]"):
         return None

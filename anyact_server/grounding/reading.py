@@ -18,9 +18,10 @@ from .encoding import compact, dumps
 from .legible import data_of, page_text
 from .media import decode, fit_picture, size_of, sniff
 from .parts import escape, select
-from .structured import encode, fit
+from .structured import fit
 from .text import clean
 from .tokens import estimate
+from .writing import encode
 
 _LONG_LINE = 2000
 """Characters; a text with longer lines is paged by characters."""

@@ -16,6 +16,8 @@ from math import ceil
 SAMPLE_ABOVE = 20_000
 _WINDOWS = 8
 _WINDOW = 2_000
+_ROUGH_ABOVE = 6_000
+_ROUGH_WINDOW = 400
 
 
 def _shape(code: int) -> str:
@@ -48,6 +50,7 @@ _FOREIGN = tuple(
 )
 """Tokens per character of the scripts outside ASCII, measured with cl100k on running text; other signs cost 1.2."""
 _OTHER = 1.2
+_NOT_ASCII = re.compile("[^\x00-\x7f]+")
 
 
 def estimate(text: str) -> int:
@@ -57,6 +60,15 @@ def estimate(text: str) -> int:
     step = (len(text) - _WINDOW) // (_WINDOWS - 1)
     sample = sum(_cost(text[start : start + _WINDOW]) for start in range(0, step * _WINDOWS, step))
     return ceil(sample * len(text) / (_WINDOW * _WINDOWS))
+
+
+def rough(text: str) -> int:
+    """A quicker estimate for texts of some length, from less of it; within some per cent of `estimate`."""
+    if len(text) <= _ROUGH_ABOVE:
+        return estimate(text)
+    step = (len(text) - _ROUGH_WINDOW) // (_WINDOWS - 1)
+    sample = sum(_cost(text[start : start + _ROUGH_WINDOW]) for start in range(0, step * _WINDOWS, step))
+    return ceil(sample * len(text) / (_ROUGH_WINDOW * _WINDOWS))
 
 
 def of_picture(width: int, height: int) -> int:
@@ -76,6 +88,7 @@ def _foreign(text: str) -> tuple[float, str]:
     """The cost of what is not ASCII, and the rest of the text."""
     plain = text.encode("ascii", "ignore").decode("ascii")
     left = len(text) - len(plain)
+    text = "".join(_NOT_ASCII.findall(text))
     total = 0.0
     for script, cost in _FOREIGN:
         if left <= 0:

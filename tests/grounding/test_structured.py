@@ -10,7 +10,8 @@ import pytest
 from anyact_server.grounding import estimate
 from anyact_server.grounding.binaries import Code
 from anyact_server.grounding.encoding import dumps
-from anyact_server.grounding.structured import Preview, encode, fit
+from anyact_server.grounding.structured import Preview, fit
+from anyact_server.grounding.writing import encode
 from anyact_server.types import Json
 
 ROWS: list[Json] = [
